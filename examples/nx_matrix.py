@@ -9,14 +9,15 @@ import argparse
 from array import array
 
 from nectar.software import ProgramError
+from nectar.software.arithmetic import Work
 from nectar.software.nx import NX, gcolx, gdhigh, gsync, irecv, isend, msgwait, mynode, numnodes
 
 TOPOLOGY = "hub:4"
 
 #: The type of a message with rows of B.
 ROWS = 1
-#: Microseconds of a multiplication and an addition on a CAB's CPU.
-STEP_US = 2.0
+#: An element of B, times a factor that is in a register, is added to an element of the product.
+STEP = Work(float_multiply=1, float_add=1, load_double=2, store_double=1, add=4, branch=1)
 
 
 def entry(row, column):
@@ -50,7 +51,7 @@ def multiply(process, order):
             for at, row in enumerate(rows):
                 for column in range(order):
                     product[index * order + column] += factors[row] * b[at * order + column]
-            process.cab.compute(STEP_US * len(rows) * order)
+            process.cab.compute((len(rows) * order * STEP).microseconds)
         if further:
             msgwait(receiving)
             msgwait(sending)
@@ -84,6 +85,6 @@ async def main(system, arguments):
     for took, product in nx.results.values():
         if product != expected(options.order):
             raise ProgramError("the product is wrong")
-    alone = STEP_US * options.order**3
+    alone = (options.order**3 * STEP).microseconds
     print(f"{nx.numnodes} nodes: {took / 1000:.2f} ms, {alone / took:.2f} times as fast as one node computes")
     system.report("nx_matrix.time", took, "us")

@@ -7,7 +7,7 @@ board sees the same in every cycle as it would without wrapper.
 
 import re
 
-__all__ = ["VME_PINS", "adapter", "kinds", "nameless", "wrapper"]
+__all__ = ["VME_PINS", "adapter", "kinds", "nameless", "value_names", "wrapper"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
@@ -71,6 +71,22 @@ def nameless(verilog):
     return re.sub(r"\\\$(\S+)", lambda match: "_t" + re.sub(r"\W", "_", match[1]) + "_", verilog)
 
 
+def value_names(verilog):
+    """Names of values, {"module.signal": {value: name}}, of the signals in the Verilog that are states of FSMs or of
+    enumerations. What a module of Amaranth is called is the way to it from the top."""
+    found, module, names = {}, "", {}
+    for line in verilog.splitlines():
+        if match := re.match(r"module \\?(\S+?) ?\(", line):
+            module = match[1]
+        elif match := re.match(r' *\(\* enum_value_([01]+) = "(.*)" \*\)$', line):
+            names[int(match[1], 2)] = match[2]
+        elif match := re.match(r" *(?:input|output|wire|reg) (?:\[\d+:0\] )?\\?(\S+?) ?[;=]", line):
+            if names:
+                found[f"{module}.{match[1]}"] = names
+            names = {}
+    return found
+
+
 def wrapper(verilog, module, name):
     """Verilog of module ``name``: an instance of ``module`` behind registers for its inputs."""
     pins = _pins(verilog, module)
@@ -90,6 +106,37 @@ def wrapper(verilog, module, name):
 def _member(pin):
     """What Verilator calls a pin."""
     return pin.replace("__", "___05F")
+
+
+def _probes(cab, ports, root_header):
+    """Lines that fill in the registers that are recorded. ValueError if the model has none of that name."""
+
+    def register(path, kind):
+        found = re.findall(rf"^ *{kind}/\*\S+\*/ ((?!__V)\w+__DOT__{path});", root_header, re.M)
+        if len(found) != 1:
+            raise ValueError(f"the model has {len(found)} registers called {path} to record, not 1")
+        return f"model->rootp->{found[0]}"
+
+    if cab:
+        channels = ["fiber_out__DOT__gather__DOT__gather_state", "fiber_in__DOT__scatter__DOT__running"]
+        if "__DOT__vme__DOT__dma__DOT__busy;" in root_header:
+            channels.append("vme__DOT__dma__DOT__busy")
+        lines = [f"pins.probes.channels.push_back(&{register(channel, 'CData')});" for channel in channels]
+        return [*lines, f"pins.probes.levels.push_back(&{register('fiber_in__DOT__level', 'SData')});"]
+    lines = [
+        f"const auto* {name} = reinterpret_cast<const std::uint8_t*>"
+        f"(&{register(f'board__DOT__{name}', '(?:CData|SData|IData|QData|VlWide<[0-9]+>)')});"
+        for name in ("connected", "ready_bit")
+    ]
+    for n in range(ports):
+        owner, level = (
+            register(f"board__DOT__owner___05F{n}", "CData"),
+            register(f"board__DOT__level___05F{n}", "SData"),
+        )
+        bits = f"connected + {n // 8}, ready_bit + {n // 8}, {1 << n % 8}"
+        lines.append(f"pins.probes.outputs.push_back({{{bits}, &{owner}}});")
+        lines.append(f"pins.probes.levels.push_back(&{level});")
+    return lines
 
 
 def adapter(verilog, module, name, prefix, root_header, source):
@@ -116,6 +163,7 @@ def adapter(verilog, module, name, prefix, root_header, source):
         fill += [
             f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
         ]
+    fill += _probes(cab, len(fibers), root_header)
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"
@@ -131,6 +179,10 @@ def adapter(verilog, module, name, prefix, root_header, source):
         if direction == "input"
     ]
     body = "\n    ".join([*rest, "model->eval();", *fill])
+    values = "".join(
+        f'\n    "{signal} {" ".join(f"{value} {text}" for value, text in names.items())}\\n"'
+        for signal, names in value_names(verilog).items()
+    )
     return f"""#include "board.h"
 #include "{prefix}.h"
 #include "{prefix}___024root.h"
@@ -150,7 +202,7 @@ static void quick(void* state) {{ {quick} }}
 static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
 
 extern const Kind KIND_{name};
-const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy}};
+const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy, ""{values}}};
 
 }}  // namespace nectar
 """

@@ -53,13 +53,15 @@ def _beside(*patterns):
 def _also():
     """Dependencies that no import shows: Path → Paths."""
     command = _beside("nectar/cli/*.py")
-    programs = _beside("examples/*.py")
+    programs, folders = _beside("examples/*.py"), _beside("examples/*/*")
+    pages = ROOT / "verification" / "test_documents.py"
+    loading = [pages, *(ROOT / "verification" / "programs").glob("test_*.py")]
     typed = [
         *(ROOT / "verification" / "cli").glob("*.py"),
-        ROOT / "verification" / "test_documents.py",
+        pages,
         ROOT / "verification" / "system" / "test_send_file.py",
     ]
-    return {
+    found = {
         ROOT / "sim" / "build.py": [ROOT / "sim" / "export.py", *_beside("sim/*.cpp", "sim/*.h")],
         ROOT / "boards" / "simulated.py": [ROOT / "boards" / "export.py", *_beside("boards/*.cpp")],
         ROOT / "verification" / "mutation" / "test_campaign.py": [
@@ -71,6 +73,9 @@ def _also():
             if path.name != "conftest.py"
         },
     }
+    for path in loading:
+        found.setdefault(path, []).extend(folders)
+    return found
 
 
 def changed(base):

@@ -32,6 +32,7 @@ def test_a_component_touches_its_bench_first_and_whatever_is_built_of_it():
         ("software/kernel/allocator.py", ["software/test_allocator.py"]),
         ("sim/engine.cpp", ["sim/test_build.py"]),
         ("examples/send_file.py", ["cli/test_send_file.py"]),
+        ("examples/fft/transform.py", ["programs/test_fft.py"]),
         ("nectar/cli/units.py", ["cli/test_units.py", "cli/test_run.py"]),
     ],
 )

@@ -13,22 +13,24 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
-from .errors import DONE, FAILED, Interrupted, UsageError
+from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
+from .pcap import VALUES as PCAP_VALUES
 from .program import Program
+from .record import VALUES as RECORD_VALUES
+from .record import Record, refused
 from .results import Result, check_target, save_json
-from .sizes import octets, size_text
-from .units import LONGEST, picoseconds, seconds, time_text
+from .units import picoseconds, seconds, time_text
 from .watch import Stalled, Watch
+from .wave_record import VALUES as WAVE_VALUES
+from .wave_record import wave_news
+from .wave_record import waves as wave_options
 
 HELP = "run a program on a simulated Nectar"
 
 BACKENDS = ("engine", "model")
 ROUTES = ("given", "discovered")
-
-#: What ends a recording that nobody looks after.
-WAVE_LIMIT = "1G"
 #: Options that take a value, as argparse wants them.
-_VALUES = {
+VALUES = {
     "--topology": {
         "metavar": "T",
         "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK (K CABs on a "
@@ -40,16 +42,9 @@ _VALUES = {
         "default": "prototype",
         "help": "clocks and fiber speed: prototype or modern (default: prototype)",
     },
-    "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
-    "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
-    "--wave-window": {
-        "metavar": "FROM:TO",
-        "help": "record only this part of simulated time: 10us:150us; either end may be left out",
-    },
-    "--wave-limit": {
-        "metavar": "SIZE",
-        "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
-    },
+    **WAVE_VALUES,
+    **RECORD_VALUES,
+    **PCAP_VALUES,
     "--max-time": {
         "metavar": "TIME",
         "default": "100s",
@@ -97,22 +92,27 @@ def configure(parser):
     """Options of ``nectar run``."""
     parser.usage = "nectar run [options] PROGRAM.py [options] [arguments of the program]"
     parser.add_argument("program", metavar="PROGRAM.py", help="the program; docs/software.md tells how to write one")
-    for name, how in _VALUES.items():
+    add_options(parser, VALUES)
+
+
+def add_options(parser, values):
+    """Adds options that take a value, by name, and those that take none."""
+    for name, how in values.items():
         parser.add_argument(name, **how)
     for name, how in _FLAGS.items():
         parser.add_argument(name, action="store_true", **how)
 
 
-def parse(parser, arguments):
-    """Tells our options from what is the program's."""
+def parse(parser, arguments, values=VALUES):
+    """Tells our options from what is the program's. ``values``: options that take a value."""
     own, program, rest = [], [], []
-    known = [*_VALUES, *_FLAGS, "--debug"]
+    known = [*values, *_FLAGS, "--debug"]
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
         if word == "--":
             rest += words
-        elif name in _VALUES:
+        elif name in values:
             value = None if equals else next(words, None)
             own.append(word if value is None else f"{word}={value}")
         elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
@@ -136,13 +136,14 @@ def parse(parser, arguments):
     return options
 
 
-def execute(options):
-    """Runs the program to its end; what it reported decides the exit code."""
+def execute(options, load=Program):
+    """Runs the program to its end; what it reported decides the exit code. ``load``: makes a ProgramFile with ``run``
+    of the path of a program."""
     with Awaits() as awaits:
-        return _execute(options, awaits)
+        return _execute(options, load, awaits)
 
 
-def _execute(options, awaits):
+def _execute(options, load, awaits):
     from ..software.errors import ProgramError
 
     if options.backend not in BACKENDS:
@@ -153,9 +154,10 @@ def _execute(options, awaits):
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
     faults = _faults(options)
-    waves = _waves(options)
+    waves = wave_options(options, _machine_class(options.backend).capabilities)
+    record = Record(options)
     _check_apart(options)
-    program = Program(options.program)
+    program = load(options.program)
     boards = boards_of(options)
     topology, profile = _shape(options, program) if boards is None else (None, None)
     for name in waves["wave_boards"] or ():
@@ -163,26 +165,25 @@ def _execute(options, awaits):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
     if boards is None:
-        system = _system(options, program, topology, profile, waves, max_time)
+        record.pcap.check(topology)
+        system = _system(options, program, topology, profile, waves, record, max_time)
     else:
-        system = boards.system(
-            program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort
     try:
         _place(faults, system)
         _run(options, program, system, stall)
+        record.whole = True
         simulated = system.time_ns
         struck = _told(system)
     except (UsageError, Interrupted) as error:
         _told(system)
         if options.waves is None:
             raise
-        _close(options, system)
-        told = f"; waveforms up to then are in {options.waves}"
-        raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
+        _close(options, system, record)
+        raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
-        _close(options, system)
+        _close(options, system, record)
     awaits.check()
     try:
         system.check()
@@ -199,10 +200,15 @@ def _execute(options, awaits):
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
 
 
-def _close(options, system):
-    """Frees the boards; that finishes the waveforms, which may take a while. May be called twice."""
-    with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
-        system.close()
+def _close(options, system, record):
+    """Frees the boards; that finishes the waveforms, which may take a while, and the recording. May be called twice."""
+
+    def far():
+        written = system.machine.waves_written
+        return f"writing {options.waves}{'' if written is None else f', {written:.0%}'}"
+
+    with contextlib.nullcontext() if options.waves is None else telling(far):
+        record.close(system)
 
 
 def _faults(options):
@@ -238,55 +244,22 @@ def _told(system):
     return struck
 
 
-def _waves(options):
-    """What the machine is to record, as keyword arguments of its class."""
-    from ..software.machine import Capability
-
-    path, boards, window = options.waves, options.wave_boards, options.wave_window
-    if path is None:
-        for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
-            if value is not None:
-                raise UsageError(f"{name} needs --waves FILE")
-        return {"waves": None, "wave_boards": None, "wave_window": None, "wave_limit": None}
-    if Capability.WAVES not in _machine_class(options.backend).capabilities:
-        raise UsageError("--waves: only the engine has signals to record; leave --backend out")
-    if os.path.splitext(path)[1] not in (".vcd", ".fst"):
-        raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
-    check_target("--waves", path)
-    if boards is not None:
-        boards = [name.strip() for name in boards.split(",") if name.strip()]
-        if not boards:
-            raise UsageError("--wave-boards names no board; write names with commas between them")
-    if window is not None:
-        begin, colon, end = window.partition(":")
-        if not colon:
-            raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
-        window = (
-            picoseconds(begin, "--wave-window") if begin.strip() else 0,
-            picoseconds(end, "--wave-window") if end.strip() else LONGEST,
-        )
-        if window[0] >= window[1]:
-            raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
-    return {"waves": path, "wave_boards": boards, "wave_window": window, "wave_limit": _wave_limit(options) or None}
-
-
-def _wave_limit(options):
-    """Bytes; 0 for no limit."""
-    return octets(options.wave_limit or WAVE_LIMIT, "--wave-limit")
-
-
 def _check_apart(options):
     """Raises UsageError if a file that is to be written is also read, or written twice."""
     names = {
         "the program": options.program,
         "--topology": options.topology,
         "--waves": options.waves,
+        "--record": options.record,
+        "--report": options.report,
+        "--trace": options.trace,
+        "--pcap": None if options.pcap == "-" else options.pcap,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--json"):
+        if what in ("--waves", "--record", "--report", "--trace", "--pcap", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
@@ -329,25 +302,25 @@ def _machine_class(backend):
     return ModelMachine
 
 
-def _system(options, program, topology, profile, waves, max_time):
+def _system(options, program, topology, profile, waves, record, max_time):
     """The system that the program runs on."""
+    from ..sim.recorder import RecordingError
     from ..software.system import System
 
-    trace = program.trace
     made = _machine_class(options.backend)
-    given = {"nodes": _nodes(program, topology)}
+    given = {"nodes": _nodes(program, topology), "recorder": record.recorder(program)}
     if options.backend == "engine":
-        given |= {"sleep": not options.no_sleep, "log_control": trace, **waves}
+        given |= {"sleep": not options.no_sleep, **waves}
     try:
         machine = made(topology, profile, **given)
+    except RecordingError as error:
+        raise refused(error) from error
     except OSError as error:
         if options.waves is None:
             raise
         raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     try:
-        return System.of(
-            machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        return System.of(machine, topology, profile, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise
@@ -355,7 +328,8 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
-    from ..software.errors import CableError
+    from ..sim.recorder import RecordingError
+    from ..software.errors import CableError, UnfinishedRun
 
     def stuck(frame):
         where = program.line(frame)
@@ -366,16 +340,21 @@ def _run(options, program, system, stall):
         )
 
     try:
-        with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system)):
+        far = _far(system, picoseconds(options.max_time, "--max-time"))
+        with Watch(lambda: system.machine.time_ps, stall, stuck, wave_news(options, system), far):
             program.run(system, options.arguments)
     except Stalled as error:
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:
         raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
-    except UsageError:
+    except (UsageError, BrokenPipeError):
         raise
+    except RecordingError as error:
+        raise refused(error) from error
     except CableError as error:
         raise UsageError(str(error)) from error
+    except UnfinishedRun as error:
+        raise Unfinished(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
             raise UsageError(
@@ -387,22 +366,18 @@ def _run(options, program, system, stall):
         raise UsageError(program.explain(error)) from error
 
 
-def _wave_news(options, system):
-    """What tells once, as soon as it is so, that the waveforms have reached their limit."""
-    waiting = options.waves is not None
+def _far(system, max_ps):
+    """What tells how far the program is: simulated time, its speed, packets, and how much of --max-time is used up."""
 
-    def news():
-        nonlocal waiting
-        if not waiting or (full_ps := system.machine.waves_full_ps) is None:
-            return None
-        waiting = False
+    def far(simulated_ps, seconds):
+        packets = sum(cab.datalink.counters.packets_received for cab in system.cabs)
+        used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
-            f"--waves {options.waves}: the waveforms have reached {size_text(_wave_limit(options))} "
-            f"at {time_text(full_ps)} of simulated time and end there; give a larger --wave-limit, "
-            "or record less by --wave-boards and --wave-window"
+            f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
+            f"{packets} packets received{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
         )
 
-    return news
+    return far
 
 
 def _time(system):

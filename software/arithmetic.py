@@ -1,0 +1,107 @@
+"""What a program's own computation costs on the CAB's CPU: cycles of each operation, and a sum of them in time.
+
+The answers of a program are computed by Python, in no simulated time. A task says what the same computation would
+have taken on the prototype's SPARC of 16 MHz::
+
+    BUTTERFLY = Work(float_multiply=4, float_add=6, load_double=6, store_double=4, add=8, branch=1)
+
+    task.cab.compute((512 * BUTTERFLY).microseconds)
+
+Sources. *Nectar*: "The Design of Nectar" (1989), section 5.2: a SPARC at 16 MHz; program and data memory of static
+RAM, without a cache, that sustain the CPU's peak rate, so that no wait states are counted. *CY7C601*: the integer
+unit's times as in SIS (J. Gaisler, ESA; ``func.c``), the instruction simulator of a processor derived from it.
+*CY7C602*: the floating-point unit's latencies as in GCC's ``sparc/cypress.md``. *.umul*: the multiplication of SPARC
+V7, which has no such instruction, as Sun states it in its C library. All else is an estimate, with its reasoning.
+
+The paper names neither the chip nor a floating-point unit. The table assumes a unit of the time that works while the
+integer unit waits. Without one floating-point arithmetic would take some twenty times as long, and every program that
+needs it would show a larger speed-up."""
+
+from dataclasses import asdict, dataclass
+
+from .costs import Table, cost
+
+__all__ = ["ARITHMETIC", "Arithmetic", "CPU_MHZ", "Work"]
+
+#: The CPU's clock (Nectar).
+CPU_MHZ = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Table):
+    """CPU cycles of each operation; ``reason(name)`` tells where a figure comes from.
+
+    Integers have 32 bits. ``float_`` are operations of floating-point numbers of 32 or 64 bits, between registers."""
+
+    add: int = cost(1, "add, subtract, compare, shift, logic, move; an address that is computed. CY7C601")
+    branch: int = cost(2, "a jump of either outcome; estimate: 1 cycle (CY7C601), and its delay slot is empty")
+    call: int = cost(6, "a procedure: call, delay slot, save, restore; return, 2 cycles. CY7C601")
+    load: int = cost(2, "a word, halfword or byte out of memory. CY7C601")
+    store: int = cost(3, "the same into memory. CY7C601")
+    load_double: int = cost(3, "64 bits out of memory. CY7C601")
+    store_double: int = cost(4, "64 bits into memory. CY7C601")
+    multiply: int = cost(47, "two integers. .umul: 46 or 48 cycles; 25 if one has less than 13 bits")
+    divide: int = cost(150, "two integers, with the remainder; estimate: 32 steps of shift, compare, subtract, count")
+    float_add: int = cost(5, "add or subtract. CY7C602")
+    float_multiply: int = cost(7, "CY7C602")
+    float_divide: int = cost(37, "CY7C602")
+    float_root: int = cost(63, "square root. CY7C602")
+    float_compare: int = cost(6, "estimate: an addition (CY7C602), and a cycle until the branch may follow")
+    float_convert: int = cost(10, "from or to an integer: through memory, a store and a load (CY7C601, CY7C602)")
+    float_function: int = cost(
+        200,
+        "sine, exponential or logarithm; estimate: reduction of the argument, a division, a polynomial of 8 terms with "
+        "its coefficients loaded: 37 + 8 (7 + 5 + 3) + 43",
+    )
+
+
+ARITHMETIC = Arithmetic()
+_CYCLES = asdict(ARITHMETIC)
+
+
+class Work:
+    """An amount of computation, as counts of the operations of ``Arithmetic``: ``Work(add=3, load=2)``.
+
+    ``Work`` may be added to another, and multiplied by a number: what is done in a loop.
+
+    Members
+    -------
+    cycles : int or float
+        CPU cycles that it takes.
+    microseconds : float
+        The same as time on the prototype, for ``cab.compute``.
+
+    Raises
+    ------
+    TypeError
+        An operation that the table does not have.
+    """
+
+    __slots__ = ("cycles",)
+
+    def __init__(self, **operations):
+        unknown = sorted(set(operations) - set(_CYCLES))
+        if unknown:
+            raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_CYCLES)}")
+        self.cycles = sum(count * _CYCLES[name] for name, count in operations.items())
+
+    def __repr__(self):
+        return f"<Work of {self.cycles} cycles>"
+
+    @classmethod
+    def _of(cls, cycles):
+        work = cls()
+        work.cycles = cycles
+        return work
+
+    def __add__(self, other):
+        return self._of(self.cycles + other.cycles) if isinstance(other, Work) else NotImplemented
+
+    def __mul__(self, times):
+        return self._of(self.cycles * times) if isinstance(times, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    @property
+    def microseconds(self):
+        return self.cycles / CPU_MHZ
