@@ -7,7 +7,7 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 # Where it is forbidden to keep compiled modules, each of a thousand processes compiles them anew: 0.4 s for a bench.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check nightly bench bench-fpga boards clean
+.PHONY: demo test check nightly bench bench-fpga boards docs clean
 
 demo: .venv/running
 	@rm -rf build/demo && mkdir -p build/demo
@@ -17,7 +17,7 @@ demo: .venv/running
 	    ('README.md', 'build/demo/README.copy.md')); assert a == b, 'the copy differs'; \
 	    print('build/demo/README.copy.md: SHA-256', a)"
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; look at them with 'gtkwave build/demo/send_file.fst'"
-	@echo "or with 'surfer build/demo/send_file.fst' (docs/getting-started.md tells what is to be seen)"
+	@echo "or with 'surfer build/demo/send_file.fst' (docs/tutorial/first-waveform.md tells what is to be seen)"
 
 # Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
 test: .venv/installed
@@ -44,7 +44,13 @@ boards: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
 	$(BIN)/python -m nectar.boards.results docs/boards-results.md
 
-# What the command nectar needs; what the tests need besides.
+# The book, from docs/ (docs/howto/book.md). Whatever Sphinx warns of is an error.
+docs: .venv/documented
+	@$(BIN)/python -m nectar.verification.pictures
+	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@echo "build/docs/index.html: the book"
+
+# What the command nectar needs; what the tests and the book need besides.
 .venv/running: pyproject.toml constraints.txt
 	@$(PYTHON) nectar/install.py .venv
 	@touch $@
@@ -53,5 +59,9 @@ boards: .venv/installed
 	@$(PYTHON) nectar/install.py .venv test
 	@touch $@
 
+.venv/documented: .venv/running
+	@$(PYTHON) nectar/install.py .venv docs
+	@touch $@
+
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build docs/reference *.egg-info

@@ -17,7 +17,7 @@ from nectar.software.latency import stages
 from nectar.software.packet import MAX_DATA
 
 TOPOLOGY = "figure7"
-TRACE = True  # note when messages pass the software, and control symbols the fibers
+TRACE = True  # record what happens to messages and packets
 
 MAILBOX = 1
 #: Bytes of a message: four packets. The CPU stores a message into the CAB's memory while DMA sends the one before.
@@ -89,12 +89,13 @@ def report(system, source, destination, copy, simulated_us, host):
     system.report("send_file.bytes", len(copy), "byte")
     system.report("send_file.simulated_time", simulated_us, "us")
     system.report("send_file.throughput", rate, "Mbit/s", link=link)
-    if not system.symbols:
-        print("latency         not measured: only the engine notes the symbols on the fibers")
+    if system.recorder is None:
+        print("latency         not measured: nothing is recorded")
         return
     parts = {}
-    for stage in stages(system, source.name, destination.name):
-        parts[stage.name] = parts.get(stage.name, 0) + stage.duration_ps
+    with system.recorder.recording() as recording:
+        for stage in stages(recording, source.name, destination.name):
+            parts[stage.name] = parts.get(stage.name, 0) + stage.duration_ps
     parts["total"] = sum(parts.values())
     print(f"latency of the first packet, {HEADING.size} bytes, from the sending task to the receiving task:")
     for name, duration in parts.items():

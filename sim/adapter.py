@@ -92,6 +92,37 @@ def _member(pin):
     return pin.replace("__", "___05F")
 
 
+def _probes(cab, ports, root_header):
+    """Lines that fill in the registers that are recorded. ValueError if the model has none of that name."""
+
+    def register(path, kind):
+        found = re.findall(rf"^ *{kind}/\*\S+\*/ ((?!__V)\w+__DOT__{path});", root_header, re.M)
+        if len(found) != 1:
+            raise ValueError(f"the model has {len(found)} registers called {path} to record, not 1")
+        return f"model->rootp->{found[0]}"
+
+    if cab:
+        channels = ["fiber_out__DOT__gather__DOT__gather_state", "fiber_in__DOT__scatter__DOT__running"]
+        if "__DOT__vme__DOT__dma__DOT__busy;" in root_header:
+            channels.append("vme__DOT__dma__DOT__busy")
+        lines = [f"pins.probes.channels.push_back(&{register(channel, 'CData')});" for channel in channels]
+        return [*lines, f"pins.probes.levels.push_back(&{register('fiber_in__DOT__level', 'SData')});"]
+    lines = [
+        f"const auto* {name} = reinterpret_cast<const std::uint8_t*>"
+        f"(&{register(f'board__DOT__{name}', '(?:CData|SData|IData|QData|VlWide<[0-9]+>)')});"
+        for name in ("connected", "ready_bit")
+    ]
+    for n in range(ports):
+        owner, level = (
+            register(f"board__DOT__owner___05F{n}", "CData"),
+            register(f"board__DOT__level___05F{n}", "SData"),
+        )
+        bits = f"connected + {n // 8}, ready_bit + {n // 8}, {1 << n % 8}"
+        lines.append(f"pins.probes.outputs.push_back({{{bits}, &{owner}}});")
+        lines.append(f"pins.probes.levels.push_back(&{level});")
+    return lines
+
+
 def adapter(verilog, module, name, prefix, root_header, source):
     """C++ text that makes boards of kind ``name`` for the engine.
 
@@ -116,6 +147,7 @@ def adapter(verilog, module, name, prefix, root_header, source):
         fill += [
             f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
         ]
+    fill += _probes(cab, len(fibers), root_header)
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"

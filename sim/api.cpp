@@ -14,9 +14,7 @@ struct Handle {
     Engine engine;
     Exchange exchange{};
 
-    Handle(bool sleep, int log, std::size_t log_limit) : engine(sleep, static_cast<nectar::Log>(log), log_limit) {
-        exchange.operations = -1;
-    }
+    explicit Handle(bool sleep) : engine(sleep) { exchange.operations = -1; }
 };
 
 }  // namespace
@@ -24,7 +22,7 @@ struct Handle {
 #pragma GCC visibility push(default)
 extern "C" {
 
-Handle* nectar_new(int sleep, int log, std::size_t log_limit) { return new Handle(sleep, log, log_limit); }
+Handle* nectar_new(int sleep) { return new Handle(sleep); }
 
 void nectar_free(Handle* handle) { delete handle; }
 
@@ -38,7 +36,8 @@ int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::in
     return handle->engine.connect(a, port_a, b, port_b, symbol_ps, delay_ps);
 }
 
-void nectar_begin(Handle* handle) { handle->engine.begin(); }
+// Events of `groups` are recorded; 0: none.
+void nectar_begin(Handle* handle, unsigned groups) { handle->engine.begin(groups); }
 
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
 
@@ -136,11 +135,19 @@ std::int64_t nectar_symbols(Handle* handle, int fiber) {
     return static_cast<std::int64_t>(handle->engine.senders[fiber]->count);
 }
 
-std::size_t nectar_log_size(Handle* handle) { return handle->engine.log.size(); }
+// What has been recorded since nectar_records_clear: bytes, and how many.
+const std::uint8_t* nectar_records(Handle* handle) { return handle->engine.recorder->records.data(); }
 
-const nectar::LogEntry* nectar_log(Handle* handle) { return handle->engine.log.data(); }
+std::size_t nectar_records_size(Handle* handle) { return handle->engine.recorder->records.size(); }
 
-std::int64_t nectar_log_lost(Handle* handle) { return static_cast<std::int64_t>(handle->engine.log_lost); }
+void nectar_records_clear(Handle* handle) { handle->engine.recorder->records.clear(); }
+
+// From here on nothing is recorded, only counted.
+void nectar_records_close(Handle* handle) { handle->engine.recorder->close(); }
+
+std::int64_t nectar_records_dropped(Handle* handle) {
+    return static_cast<std::int64_t>(handle->engine.recorder->dropped);
+}
 
 int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit) {
     return handle->engine.trace(path, begin, end, limit);

@@ -56,6 +56,20 @@ struct VmePins {
     const std::uint32_t* data_out;
 };
 
+// Registers inside of a board that are recorded; the names of their members are those in the hardware.
+struct Probes {
+    struct Output {
+        const std::uint8_t* connected;  // where its bits are
+        const std::uint8_t* ready;
+        std::uint8_t mask;
+        const std::uint8_t* owner;
+    };
+
+    std::vector<Output> outputs;               // of a HUB's status table
+    std::vector<const std::uint16_t*> levels;  // of the input queues: of a HUB's ports, or of a CAB
+    std::vector<const std::uint8_t*> channels; // of a CAB's DMA, in the order of Channel: not 0 while one works
+};
+
 // All pins of a board.
 struct Pins {
     std::uint8_t* clk;
@@ -67,6 +81,7 @@ struct Pins {
     CpuPins cpu;           // CABs only
     VmePins vme{};         // CABs with VME only; else null
     std::vector<PortPins> ports;
+    Probes probes;
 };
 
 // A kind of board. What make() gives is in the state that reset leads to, and has all its inputs at rest.

@@ -13,7 +13,7 @@ FaultWords = ctypes.c_int64 * len(FaultWord)
 
 #: Name → type of the result, types of the arguments.
 _FUNCTIONS = {
-    "new": (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_size_t),
+    "new": (ctypes.c_void_p, ctypes.c_int),
     "free": (None, ctypes.c_void_p),
     "add": (
         ctypes.c_int,
@@ -26,7 +26,7 @@ _FUNCTIONS = {
         ctypes.c_int,
     ),
     "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
-    "begin": (None, ctypes.c_void_p),
+    "begin": (None, ctypes.c_void_p, ctypes.c_uint),
     "exchange": (ctypes.POINTER(_Exchange), ctypes.c_void_p),
     "words": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
@@ -45,9 +45,11 @@ _FUNCTIONS = {
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
-    "log_size": (ctypes.c_size_t, ctypes.c_void_p),
-    "log": (ctypes.c_void_p, ctypes.c_void_p),
-    "log_lost": (ctypes.c_int64, ctypes.c_void_p),
+    "records": (ctypes.c_void_p, ctypes.c_void_p),
+    "records_size": (ctypes.c_size_t, ctypes.c_void_p),
+    "records_clear": (None, ctypes.c_void_p),
+    "records_close": (None, ctypes.c_void_p),
+    "records_dropped": (ctypes.c_int64, ctypes.c_void_p),
     "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
     "trace_full": (ctypes.c_int64, ctypes.c_void_p),
     "trace_close": (ctypes.c_int, ctypes.c_void_p),

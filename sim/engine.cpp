@@ -24,8 +24,7 @@ std::int64_t node_due(const Node& node, std::int64_t edge) {
 
 }  // namespace
 
-Engine::Engine(bool sleep, Log log_mode, std::size_t log_limit)
-    : sleep_(sleep), log_mode_(log_mode), log_limit_(log_limit) {
+Engine::Engine(bool sleep) : sleep_(sleep) {
     for (auto& context : contexts_) {
         context = std::make_unique<VerilatedContext>();
         context->traceEverOn(true);
@@ -97,7 +96,12 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
     return true;
 }
 
-void Engine::begin() {
+void Engine::begin(unsigned groups) {
+    if (groups) recorder = std::make_unique<Recorder>(groups, senders.size());
+    for (auto& board : boards) {
+        board->cpu.records(recorder.get(), board->index);
+        if (board->node) board->node->cpu.records(recorder.get(), board->index + static_cast<int>(boards.size()));
+    }
     for (auto& group : groups_) {
         group->wake_first = group->due_first = 0;
         group->next_ps = group->time_of(0);
@@ -180,6 +184,7 @@ int Engine::fault(int fiber, const Fault& fault) {
     if (fault.harm == FaultEffect::CUT) {
         Fault& cut = port.faults->all.back();
         cut.hits = cut.symbols = port.cut(fault.from);
+        if (recorder) recorder->cut(fiber, cut.symbols);
     }
     return static_cast<int>(port.faults->all.size()) - 1;
 }
@@ -190,10 +195,11 @@ void Engine::reset(int index) {
     board.reset = edge + RESET_EDGES + 1;
     board.orders.clear();
     if (board.cab) {
-        const CpuPins pins = board.cpu.pins;
-        board.cpu = Processor();
-        board.cpu.pins = pins;
-        *pins.valid = 0;
+        Processor fresh;
+        fresh.pins = board.cpu.pins;
+        fresh.records(recorder.get(), index);
+        board.cpu = std::move(fresh);
+        *board.cpu.pins.valid = 0;
     }
     wake(board, edge);
 }
@@ -232,6 +238,7 @@ Code Engine::run(std::int64_t until) {
     if (stepped_ && turns(code)) return code;
     for (int steps = 1;; ++steps) {
         if (steps % STEPS == 0 && std::chrono::steady_clock::now() - begun > SLICE) return Code::PAUSE;
+        if (recorder && recorder->full()) return Code::PAUSE;
         Group* next = nullptr;
         std::int64_t time = NEVER;
         std::int64_t due = NEVER;
@@ -249,6 +256,7 @@ Code Engine::run(std::int64_t until) {
             return Code::TIME;
         }
         now_ = time;
+        if (recorder) recorder->now = time;
         step(*next);
         if (stepped_ && turns(code)) return code;
     }
@@ -322,14 +330,12 @@ inline void Engine::sent(const Port& port, std::int64_t arrival) {
     if (arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) {
         wake(receiver, group.edge_at(arrival) - 1);
     }
-    if (log_mode_ == Log::OFF) return;
+    if (!recorder) return;
     const std::uint16_t symbol = *port.pins.tx_payload;
-    if (log_mode_ == Log::ALL || symbol & CONTROL_BIT) {
-        if (log.size() < log_limit_) {
-            log.push_back({port.last_start, port.fiber, symbol});
-        } else {
-            ++log_lost;
-        }
+    recorder->symbol(port.fiber, port.last_start, symbol);
+    if (port.faults) {
+        const Faults::Fate& fate = port.faults->last;
+        recorder->struck(port.fiber, port.last_start, symbol, fate, fate.arrival > port.wire_free + port.delay_ps);
     }
 }
 
@@ -357,6 +363,7 @@ void Engine::finish(Board& board) {
     board.eval(board.state);
     ++board.evaluated;
     if (board.node) board.node->bus.settle();
+    if (recorder && recorder->wants(EventGroup::BOARDS)) recorder->look(board.index, pins, board.seen);
 
     const std::int64_t edge = board.last;
     std::int64_t due = edge + 1;

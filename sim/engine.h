@@ -11,6 +11,7 @@
 #include "nectar_numbers.h"
 #include "port.h"
 #include "processor.h"
+#include "recorder.h"
 #include "vme.h"
 
 namespace nectar {
@@ -48,6 +49,7 @@ struct Board {
     const Kind* kind = nullptr;
     std::string name;
     int index = 0;
+    Seen seen;
 };
 
 // Boards with the same clock.
@@ -72,7 +74,7 @@ class Waves;
 
 class Engine {
   public:
-    Engine(bool sleep, Log log, std::size_t log_limit);
+    explicit Engine(bool sleep);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -81,7 +83,8 @@ class Engine {
     // A CAB of a kind with VME has a node.
     int add(const char* kind, const char* name, int id, std::int64_t period, std::int64_t phase, bool recorded);
     bool connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps);
-    void begin();
+    // `groups`: of the events to record; 0: none.
+    void begin(unsigned groups);
 
     // Software: of the CAB with that number, or of the node of the CAB with that number less the number of boards.
     void start(int board, bool handler);
@@ -92,7 +95,8 @@ class Engine {
     const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
     int turn_index() const;
 
-    // Runs until software must run, `until` is reached, all is quiet, or about 50 ms of real time have passed.
+    // Runs until software must run, `until` is reached, all is quiet, about 50 ms of real time have passed, or the
+    // recorder is full.
     Code run(std::int64_t until);
 
     // Faults, from now on. fault() returns its number on that direction; what is under way already a cut may take.
@@ -113,8 +117,7 @@ class Engine {
 
     std::vector<std::unique_ptr<Board>> boards;
     std::vector<Port*> senders;  // by the number of the direction in which they send
-    std::vector<LogEntry> log;
-    std::uint64_t log_lost = 0;
+    std::unique_ptr<Recorder> recorder;  // null if nothing is recorded
 
     // Operations of the software on their way in.
     std::vector<std::int64_t> words;
@@ -137,8 +140,6 @@ class Engine {
     // Verilator writes waveforms of all the models of a context: those to be recorded have one of their own.
     std::unique_ptr<VerilatedContext> contexts_[2];
     bool sleep_;
-    Log log_mode_;
-    std::size_t log_limit_;
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
     Group* stepped_ = nullptr;     // group whose edge is not finished: software must run first

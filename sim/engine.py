@@ -10,37 +10,50 @@ import operator
 import os
 import struct
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ..hdl.host.numbers import OperationKind
 from . import build, core
-from .numbers import LOG_ENTRY, OPERATION_WORDS, FaultWord, Log, SymbolClass, Word
+from .numbers import OPERATION_WORDS, Code, FaultWord, SymbolClass, Word
 from .profile import PROTOTYPE
+from .recorder import place_names
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine", "LogEntry"]
+__all__ = ["Engine"]
 
 _FOREVER = 2**63 - 1
 #: Packs so many operations.
 _PACKED = [struct.Struct(f"{OPERATION_WORDS * count}q") for count in range(64)]
-#: An entry of the log.
-_ENTRY = struct.Struct(f"={''.join(LOG_ENTRY.values())}")
 _chain = itertools.chain.from_iterable
 _kind = operator.itemgetter(0)
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 # Looked up once: enumerations are slow, and these are wanted at every turn.
 _WRITE_BLOCK = int(OperationKind.WRITE_BLOCK)  # the one operation with bytes
+_PAUSE = int(Code.PAUSE)
 _UNTIL, _OPERATIONS, _BYTES, _HANDLER = map(int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.HANDLER))
 
 
-class LogEntry(NamedTuple):
-    """A symbol that was seen on a fiber."""
+class _Records:
+    """What the core has recorded, for a Recorder."""
 
-    time_ps: int  # when it starts on the wire, at the sending end
-    sender: str  # sending end: "CAB1", "HUB1.P3"
-    receiver: str  # the other end
-    symbol: int  # nine bits
+    def __init__(self, library, handle):
+        self._library, self._handle = library, handle
+
+    def take(self):
+        """The records since the last call, as bytes."""
+        library, handle = self._library, self._handle
+        data = ctypes.string_at(library.nectar_records(handle), library.nectar_records_size(handle))
+        library.nectar_records_clear(handle)
+        return data
+
+    def shut(self):
+        """From here on events are only counted."""
+        self._library.nectar_records_close(self._handle)
+
+    @property
+    def dropped(self):
+        """That count."""
+        return self._library.nectar_records_dropped(self._handle)
 
 
 class Engine:
@@ -56,10 +69,8 @@ class Engine:
         For each CAB that has a node behind its VME bus (docs/nodes.md), what the node is called.
     sleep : bool
         Whether boards that have nothing to do are left out; what is simulated does not depend on it.
-    log : str
-        Which symbols on the fibers are written down: ``"off"``, ``"control"`` or ``"all"``.
-    log_limit : int
-        How many at most; what comes on top is only counted (``log_lost``).
+    recorder : Recorder or None
+        What takes the events (docs/recording.md).
     waves : path or None
         File for waveforms, ``.vcd`` or ``.fst``.
     wave_boards : list of str or None
@@ -88,20 +99,17 @@ class Engine:
         *,
         nodes=MappingProxyType({}),
         sleep=True,
-        log="off",
-        log_limit=1 << 20,
+        recorder=None,
         waves=None,
         wave_boards=None,
         wave_window=None,
         wave_limit=None,
     ):
         topology.check()
-        modes = [mode.name.lower() for mode in Log]
-        if log not in modes:
-            raise ValueError(f"log is one of {', '.join(modes)}, not {log!r}")
         self._handle = self._waves = self._full_ps = None
         self.boards = [*topology.hubs, *topology.cabs]
-        self.cpus = [*self.boards, *map(nodes.get, self.boards)]
+        self.cpus = place_names(topology, nodes)
+        self._recorder = recorder
         self._index = {name: index for index, name in enumerate(self.cpus)}
         self._nodes = frozenset(nodes)
         for name in self._nodes - topology.cabs.keys():
@@ -120,9 +128,9 @@ class Engine:
         self._library = library = core.load(
             build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None)
         )
-        self._handle = library.nectar_new(sleep, modes.index(log), log_limit)
+        self._handle = library.nectar_new(sleep)
         try:
-            self._wire(topology, profile, recorded)
+            self._wire(topology, profile, nodes, recorded)
             if waves is not None:
                 self._waves = WaveFile(waves)
                 if not library.nectar_trace(
@@ -133,7 +141,7 @@ class Engine:
             self._free()
             raise
 
-    def _wire(self, topology, profile, recorded):
+    def _wire(self, topology, profile, nodes, recorded):
         """Puts boards and fibers into the engine."""
         library, handle = self._library, self._handle
         for hub in topology.hubs.values():
@@ -167,7 +175,12 @@ class Engine:
                     "clock, or the fiber has no length; give it a longer symbol_ns or a delay"
                 )
             self._fibers += [(str(fiber.a), str(fiber.b)), (str(fiber.b), str(fiber.a))]
-        library.nectar_begin(handle)
+        recorder = self._recorder
+        library.nectar_begin(handle, 0 if recorder is None else int(recorder.groups))
+        if recorder is not None:
+            slowest = max(fiber.symbol_ps or profile.symbol_ps for fiber in topology.fibers)
+            recorder.begin(topology, profile, nodes=nodes, skew_ps=slowest)
+            recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
         self._run = library.nectar_run
         self._word_room = self._data_room = 0
@@ -193,7 +206,10 @@ class Engine:
         Clock edges at ``until_ps`` itself are not done.
         """
         self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
-        return self._run(self._handle)
+        code = self._run(self._handle)
+        if code == _PAUSE and self._recorder is not None:
+            self._recorder.flush()
+        return code
 
     def answer(self, operations, handler):
         """What the software has left when it was its turn: ``operations``, tuples (kind, address, size, value).
@@ -318,21 +334,6 @@ class Engine:
             raise RuntimeError("this engine is closed; make a new one")
         return self._handle
 
-    @property
-    def log(self):
-        """What was seen on the fibers, as LogEntry, in the order in which it was sent."""
-        address = self._library.nectar_log(self._opened())
-        size = self._library.nectar_log_size(self._opened())
-        if not size:
-            return []
-        data = ctypes.string_at(address, _ENTRY.size * size)
-        return [LogEntry(time, *self._fibers[fiber], symbol) for time, fiber, symbol in _ENTRY.iter_unpack(data)]
-
-    @property
-    def log_lost(self):
-        """Symbols that the log had no room for."""
-        return self._library.nectar_log_lost(self._opened())
-
     def cycles(self, board):
         """(clock edges at which ``board`` was evaluated, edges that it slept through) so far."""
         index = self._index[board]
@@ -359,11 +360,19 @@ class Engine:
         return None if time_ps < 0 else time_ps
 
     def close(self):
-        """Finishes the waveform file and frees the boards. May be called twice."""
+        """Finishes the recording and the waveform file, and frees the boards. May be called twice."""
         if self._handle is None:
             return
         self._time_ps = self.time_ps
         self._full_ps = self.waves_full_ps
+        try:
+            if self._recorder is not None:
+                self._recorder.end(self._time_ps)
+        finally:
+            self._finish()
+
+    def _finish(self):
+        """The waveform file, and the boards."""
         try:
             if self._waves is not None:
                 self._waves.finish(self._library, self._library.nectar_trace_close(self._handle))

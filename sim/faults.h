@@ -48,6 +48,7 @@ class Faults {
     };
 
     std::vector<Fault> all;
+    Fate last{};  // of the symbol sent last
 
     // Symbol n of the direction starts at `start` and would arrive at `arrival`.
     Fate next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint16_t symbol);

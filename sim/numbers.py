@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from ..hdl.cab.addresses import REG, REGIONS, Irq
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
+from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, QUEUE_STEP, EventGroup, EventKind, FaultMark, PacketMark
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from ..hdl.hub.commands import Op
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
@@ -18,13 +19,11 @@ from .wiring import DEFAULT_LENGTH_M, PS_PER_METRE
 __all__ = [
     "DISARMED",
     "FILE",
-    "LOG_ENTRY",
     "OPERATION_WORDS",
     "Code",
     "FaultEffect",
     "FaultWord",
     "FstFunction",
-    "Log",
     "Result",
     "SymbolClass",
     "Word",
@@ -37,12 +36,6 @@ FILE = "nectar_numbers.h"
 DISARMED = 0xFFFF_FFFF
 #: Words of an operation of the software, as ``Engine.answer`` gives them: kind, address, size, value.
 OPERATION_WORDS = 4
-#: Members of an entry of the log, in their order: name → code of the module ``struct``.
-LOG_ENTRY = {
-    "start_ps": "q",  # when it starts on the wire
-    "fiber": "i",  # number of the direction
-    "symbol": "i",
-}
 
 
 class Code(IntEnum):
@@ -64,14 +57,6 @@ class Result(IntEnum):
     NUMBER = 1
     BYTES = 2
     BUS_ERROR = 3
-
-
-class Log(IntEnum):
-    """Which symbols on the fibers are written down."""
-
-    OFF = 0
-    CONTROL = 1
-    ALL = 2
 
 
 class FaultEffect(IntEnum):
@@ -139,7 +124,7 @@ class FstFunction(IntEnum):
     EmitValueChange = 7
 
 
-_TYPES = {"q": "std::int64_t", "i": "std::int32_t"}
+_TYPES = {"q": "std::int64_t", "I": "std::uint32_t", "H": "std::uint16_t", "B": "std::uint8_t"}
 
 
 def _enum(made, of="int", strict=True):
@@ -172,17 +157,28 @@ def header():
         "namespace nectar {",
         _enum(Code),
         _enum(Result, "std::int64_t"),
-        _enum(Log),
         _enum(FaultEffect),
         _enum(SymbolClass),
         _enum(FstFunction),
         _enum(OperationKind, "std::uint8_t"),
+        _enum(EventKind, "std::uint8_t"),
+        _enum(EventGroup, "unsigned"),
+        _enum(PacketMark, "unsigned"),
+        _enum(FaultMark, "unsigned"),
         _enum(Level, strict=False),
         _enum(Control, "std::uint16_t"),
         _struct("Exchange", {word.name.lower(): _TYPES["q"] for word in Word}),
         _struct("FaultWords", {word.name.lower(): _TYPES["q"] for word in FaultWord}),
-        _struct("LogEntry", {name: _TYPES[code] for name, code in LOG_ENTRY.items()}),
-        *_constants("std::size_t", {"OPERATION_WORDS": OPERATION_WORDS}),
+        _struct("Event", {name: _TYPES[code] for name, code in EVENT.items()}),
+        *_constants(
+            "std::size_t",
+            {
+                "OPERATION_WORDS": OPERATION_WORDS,
+                "EVENT_ALIGN": EVENT_ALIGN,
+                "HEAD_BYTES": HEAD_BYTES,
+                "QUEUE_STEP": QUEUE_STEP,
+            },
+        ),
         *_constants("std::int64_t", {"RESET_EDGES": RESET_EDGES}),
         *_constants("unsigned", {"WORD_BITS": WORD_BITS, "COMMAND_LENGTH": COMMAND_LENGTH}),
         *_constants("std::uint16_t", {"CONTROL_BIT": CONTROL_BIT, "VIOLATION": VIOLATION}),

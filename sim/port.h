@@ -30,7 +30,7 @@ struct alignas(64) Port {
     Port* peer = nullptr;
     Board* board = nullptr;
     std::uint64_t count = 0;      // symbols sent so far
-    int fiber = 0;                // number of the direction in which it sends, for the log
+    int fiber = 0;                // number of the direction in which it sends, for the recorder
     std::unique_ptr<Faults> faults;  // of that direction; null as long as it has none
 
     Port() : ring_(8) {}
@@ -77,7 +77,7 @@ struct alignas(64) Port {
   private:
     // A symbol on a direction that has faults.
     std::int64_t struck(std::int64_t arrival, std::uint16_t symbol) {
-        const Faults::Fate fate = faults->next(count++, last_start, arrival, symbol);
+        const Faults::Fate& fate = faults->last = faults->next(count++, last_start, arrival, symbol);
         for (int copy = 0; copy < fate.copies; ++copy) peer->put(fate.arrival, fate.symbol);
         for (int i = 0; i < fate.more; ++i) peer->put(fate.arrival, fate.again[i]);
         return fate.copies || fate.more ? fate.arrival : LOST;

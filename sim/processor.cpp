@@ -7,7 +7,7 @@ namespace {
 bool loads(Op kind) { return kind == Op::READ || kind == Op::READ_BLOCK; }
 
 // Whether the software awaits this operation's result.
-bool awaited(Op kind) { return kind >= Op::READ && kind != Op::RETURN; }
+bool awaited(Op kind) { return kind >= Op::READ && kind < Op::RETURN; }
 
 }  // namespace
 
@@ -17,7 +17,8 @@ void Processor::give(const std::int64_t* words, std::size_t count, const std::ui
     queue.operations.resize(count);
     for (std::size_t i = 0; i < count; ++i, words += OPERATION_WORDS) {
         queue.operations[i] = {static_cast<Op>(words[0]), static_cast<std::uint32_t>(words[1]),
-                               static_cast<std::uint32_t>(words[2]), static_cast<std::uint64_t>(words[3])};
+                               static_cast<std::uint32_t>(words[2]), static_cast<std::uint32_t>(words[2] >> 32),
+                               static_cast<std::uint64_t>(words[3])};
     }
     queue.data.assign(data, data + size);
     queue.next = 0;
@@ -88,6 +89,9 @@ Turn Processor::fetch() {
             return Turn::NONE;
         case Op::MASK:
             masked_ = operation.value;
+            return Turn::NONE;
+        case Op::NOTE:
+            if (recorder_) recorder_->note(place_, operation.address, operation.size, operation.value, operation.more);
             return Turn::NONE;
         case Op::RETURN:
             level = THREAD;

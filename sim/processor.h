@@ -7,6 +7,7 @@
 #include "board.h"
 #include "nectar_numbers.h"
 #include "port.h"
+#include "recorder.h"
 
 namespace nectar {
 
@@ -16,6 +17,7 @@ struct Operation {
     Op kind;
     std::uint32_t address;
     std::uint32_t size;
+    std::uint32_t more;   // of a NOTE: the upper half of its second word
     std::uint64_t value;  // of a WRITE_BLOCK: where its bytes begin in the level's data
 };
 
@@ -34,6 +36,12 @@ class Processor {
     std::uint32_t error_address = 0;
     bool error_write = false;
     const char* fault = "";
+
+    // Its software's notes go to `recorder` (null: nowhere) as those of CPU `place`.
+    void records(Recorder* recorder, int place) {
+        recorder_ = recorder;
+        place_ = place;
+    }
 
     // The software is there; it starts at the next edge.
     void start(bool handler) {
@@ -91,6 +99,8 @@ class Processor {
     Turn finish();
     Turn fail(const char* text);
 
+    Recorder* recorder_ = nullptr;
+    int place_ = 0;
     State state_ = State::ABSENT;
     bool attached_ = false;
     bool masked_ = false;

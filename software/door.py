@@ -50,6 +50,7 @@ _WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK = (
     OperationKind.READ,
     OperationKind.READ_BLOCK,
 )
+_NOTE = OperationKind.NOTE
 _RETURN, _MASK, _UNMASK = (
     Operation(OperationKind.RETURN),
     Operation(OperationKind.MASK, 0, 0, 1),
@@ -84,14 +85,26 @@ class Door:
     ----------
     cpu_hz : int
         Cycles per second of the CAB's CPU (16,000,000 in the prototype).
+    recorder : object or None
+        What ``note`` notes goes there: ``groups`` (EventGroup) says what is wanted, ``name(text)`` the number
+        that stands for a text. None: nothing is recorded.
+
+    Members
+    -------
+    groups : int
+        EventGroups that are recorded, 0 for none: to be looked at before ``note`` is called.
+    name : callable(str) → int or None
+        The recorder's; None without one.
 
     Not for threads of the host: one coroutine at a time uses it.
     """
 
-    __slots__ = ("cpu_hz", "handler", "_posted", "_spent")
+    __slots__ = ("cpu_hz", "handler", "groups", "name", "_posted", "_spent")
 
-    def __init__(self, cpu_hz):
+    def __init__(self, cpu_hz, recorder=None):
         self.cpu_hz = cpu_hz
+        self.groups = 0 if recorder is None else int(recorder.groups)
+        self.name = None if recorder is None else recorder.name
         self.handler = None
         self._posted = []
         self._spent = 0  # cycles of spends behind what is in the list: one operation in the end
@@ -130,6 +143,15 @@ class Door:
         if cycles < 0:
             raise ValueError(f"a CPU cannot spend {cycles} cycles")
         self._spent += cycles
+
+    def note(self, kind, detail=0, a=0, b=0, c=0):
+        """Records an event of ``kind`` (EventKind) when all that was posted before is done; takes no time.
+
+        ``detail`` has 8 bits, ``a`` 32, ``b`` 64 with a sign, ``c`` 31; ``docs/recording.md`` says what they are.
+        """
+        if self._spent:
+            self._flush()
+        self._posted.append(_new(Operation, (_NOTE, kind | detail << 8, a | c << 32, b)))
 
     def mask(self):
         """Holds interrupts off from here on, until ``unmask``."""

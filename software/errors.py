@@ -2,6 +2,7 @@
 
 __all__ = [
     "ProgramError",
+    "UnfinishedRun",
     "MessageTooLong",
     "OutOfMemory",
     "NoRoute",
@@ -63,6 +64,11 @@ __all__ = [
 
 class ProgramError(Exception):
     """A program could not go on: its fault, the network's, or the given time's. Shown to users as one line."""
+
+
+class UnfinishedRun(ProgramError):
+    """Nothing can happen any more although tasks wait, or the time is up. The message says who waits for what; if the
+    tasks are several, in a line for each group of equal ones."""
 
 
 class MessageTooLong(ProgramError):
@@ -351,6 +357,4 @@ def described(error):
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, RuntimeError) and str(error) == "no running event loop":
         return f"{text}; asyncio does not run here: in a task 'await cab.sleep(microseconds)' waits in simulated time"
-    if isinstance(error, BrokenPipeError):
-        return f"{text}; whoever read what was printed has gone, as after '| head'"
     return text

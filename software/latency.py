@@ -1,19 +1,17 @@
 """Where the time of a message goes: from the sender's call to the reader's having it, stage by stage.
 
-Everything comes from what was noted while the system ran: the software's events, by the clocks of their CABs, and the
-control symbols on the fibers. Needs a system with a trace (``TRACE = True`` in a program) on a machine that logs
-symbols."""
+Everything comes from a recording of what happened (docs/recording.md): of messages, packets, controls and CPUs."""
 
 from typing import NamedTuple
 
-from ..hdl.host.numbers import RESET_EDGES
-from ..hdl.link.symbol import COMMAND_LENGTH, Control
+from ..hdl.host.events import EventGroup, EventKind
 from .errors import ProgramError
-from .machine import Capability, require
+from .packet import Protocol, unpack
 
-__all__ = ["Stage", "arriving", "stages"]
+__all__ = ["NEEDED", "Stage", "arriving", "stages"]
 
-_NO_TRACE = "nothing was noted of messages and symbols: write TRACE = True into the program"
+#: Groups of events that the stages are made of.
+NEEDED = EventGroup.MESSAGES | EventGroup.PACKETS | EventGroup.CONTROLS | EventGroup.CPU
 
 
 class Stage(NamedTuple):
@@ -43,109 +41,165 @@ class _Way:
             self._now = time
 
 
-def stages(system, source, destination, number=0):
-    """The stages of message ``number`` from CAB ``source`` to CAB ``destination`` (names); it must have had one packet
+def stages(recording, source, destination, number=0):
+    """The stages of datagram ``number`` from CAB ``source`` to CAB ``destination`` (names); it must have had one packet
     only.
 
-    They follow each other without a gap, so that they sum to the whole. Fibers and HUBs are told by the packet's first
-    symbol. What DMA and software do at the same time counts as software. Raises ProgramError when there is no such
-    message in the trace."""
-    return _follow(system, source, destination, number)[0]
+    ``recording``: a Recording with the groups NEEDED. The stages follow each other without a gap, so that they sum to
+    the whole. Fibers and HUBs are told by the packet's first symbol. What DMA and software do at the same time counts
+    as software. Raises ProgramError when there is no such message in the recording."""
+    return _follow(recording, source, destination, number)[0]
 
 
-def arriving(system, source, destination, number=0):
+def arriving(recording, source, destination, number=0):
     """(begin, end) of the time in which that message's packet comes in at its receiver, in picoseconds."""
-    return _follow(system, source, destination, number)[1]
+    return _follow(recording, source, destination, number)[1]
 
 
-def _follow(system, source, destination, number):
+def _follow(recording, source, destination, number):
     """The stages, and when the packet comes in."""
-    require(system.machine, Capability.SYMBOLS)
-    symbols = system.symbols
-    if not symbols:
-        raise ProgramError(_NO_TRACE)
-    sender, receiver = (
-        _Events(system, name, peer, number) for name, peer in ((source, destination), (destination, source))
-    )
-    fibers = _fibers(system)
-    way = _Way(sender.first("send"))
+    if recording.groups & NEEDED != NEEDED:
+        raise ProgramError(
+            "the recording lacks events that the stages of a message are made of: write TRACE = True into the program, "
+            "or record with --record-level all"
+        )
+    for name in (source, destination):
+        if name not in recording.cabs:
+            raise ProgramError(f"there is no CAB {name!r} in the recording; there are {', '.join(recording.cabs)}")
+    ids = recording.cabs[source]["id"], recording.cabs[destination]["id"]
+    sender = _Sender(recording, source, ids, number)
+    receiver = _Receiver(recording, destination, ids, number)
+    hops = _hops(recording, source, sender.header, sender.queued)
+    way = _Way(sender.called)
 
     # Under circuit switching the route is set up first.
-    queued = sender.first("queued")
-    here = source
-    into = next(end for end, (other, _, _) in fibers.items() if other == source)
-    reply = _symbol(symbols, into, Control.REPLY, sender.first("send"))
-    if reply is not None and reply < queued:
-        way.until(_symbol(symbols, here, Control.COMMAND, sender.first("send")), "software, sending")
-        _, symbol_ps, delay_ps = fibers[into]
-        way.until(reply + COMMAND_LENGTH * symbol_ps + delay_ps, "HUBs, setting up the circuit")
-    way.until(queued, "software, sending")
+    reply = _first(recording, EventKind.REPLY, sender.called, lambda event: event.fiber.receiver == source)
+    if reply is not None and reply.begin_ps < sender.queued:
+        command = _first(recording, EventKind.COMMAND, sender.called, lambda event: event.fiber.sender == source)
+        way.until(command.begin_ps, "software, sending")
+        way.until(reply.time_ps + reply.fiber.symbol_ps + reply.fiber.delay_ps, "HUBs, setting up the circuit")
+    way.until(sender.queued, "software, sending")
 
     # The packet's first symbol, from fiber to fiber.
-    start = _symbol(symbols, here, Control.START, queued)
-    way.until(start, "DMA, sending")
-    hubs = {board.id: name for name, board in system.topology.hubs.items()}
-    for hub, port in [*system.cab(source).datalink.routes[system.id_of(destination)], (None, None)]:
-        other, symbol_ps, delay_ps = fibers[here]
-        arrival = start + symbol_ps + delay_ps
-        way.until(arrival, f"fiber {here} to {other}")
-        if hub is not None:
-            here = f"{hubs[hub]}.P{port}"
-            start = _symbol(symbols, here, Control.START, arrival)
-            way.until(start, hubs[hub])
-    end = _symbol(symbols, here, Control.END, start) + symbol_ps + delay_ps
+    way.until(hops[0].begin_ps, "DMA, sending")
+    for packet in hops:
+        fiber = packet.fiber
+        way.until(packet.begin_ps, _board(fiber.sender))
+        arrival = packet.begin_ps + fiber.symbol_ps + fiber.delay_ps
+        way.until(arrival, f"fiber {fiber.sender} to {fiber.receiver}")
+    end = packet.time_ps + fiber.symbol_ps + fiber.delay_ps
 
     # The receiving board and its software take turns, the header first.
-    way.until(receiver.noticed("packet", arrival), "DMA, receiving")
-    way.until(receiver.first("answered", receiver.first("packet")), "software, receiving")
+    way.until(receiver.noticed(receiver.arrived, arrival), "DMA, receiving")
+    way.until(receiver.answered, "software, receiving")
     way.until(end, "rest of the packet")
-    way.until(receiver.noticed("received", end), "DMA, receiving")
-    way.until(receiver.first("read"), "software, receiving")
+    way.until(receiver.noticed(receiver.delivered, end), "DMA, receiving")
+    way.until(receiver.read, "software, receiving")
     return way.stages, (arrival, end)
 
 
-class _Events:
-    """The trace of CAB ``name`` as far as message ``number`` to or from CAB ``peer`` is concerned; times in
-    picoseconds."""
+class _Sender:
+    """When the message was sent (``called``), when its packet was ``queued``, and its ``header``."""
 
-    def __init__(self, system, name, peer, number):
-        trace = system.cab(name).kernel.trace
-        if trace is None:
-            raise ProgramError(_NO_TRACE)
-        board, period = system.topology.cabs[name], system.profile.cab_period_ps
-        peer = system.id_of(peer)
-        self._what = f"message {number} between {name} and CAB {peer}"
-        self._events = [
-            (board.phase_ps + (cycle + RESET_EDGES) * period, event)
-            for cycle, event, other, count in trace
-            if other is None or (other, count) == (peer, number)
-        ]
+    def __init__(self, recording, name, ids, number):
+        wanted = _Wanted(name, ids, number)
+        calls = {}
+        self.called = self.queued = None
+        for event in recording.events([EventKind.SEND, EventKind.NUMBERED, EventKind.QUEUED], [name]):
+            if event.kind is EventKind.SEND:
+                calls[event.message] = event.time_ps
+            elif event.kind is EventKind.NUMBERED:
+                if self.called is None and wanted.names(event, event.destination, ids[1]):
+                    self.called = calls[event.message]
+            elif self.called is not None and wanted.has(event.header):
+                self.queued, self.header = event.time_ps, event.header
+                return
+        raise wanted.missing("was not sent")
 
-    def first(self, event, after=0):
-        """When ``event`` happened first, not before ``after``."""
-        for time, name in self._events:
-            if name == event and time >= after:
-                return time
-        raise ProgramError(f"there is no event {event!r} of {self._what} in the trace")
 
-    def noticed(self, event, since):
-        """When software began to care for ``event``, whose cause came at ``since``: then, if it was at interrupt
-        level anyway."""
-        seen = self.first(event)
-        entry = max((time for time, name in self._events if name == "interrupt" and time <= seen), default=seen)
-        before = max((time for time, name in self._events if name == "returned" and time <= entry), default=0)
+class _Receiver:
+    """When the packet was noticed (``arrived``) and ``answered``, the message ``delivered`` and ``read``."""
+
+    def __init__(self, recording, name, ids, number):
+        wanted = _Wanted(name, ids, number)
+        self._entries, self._returns = [], [0]
+        causes = self.arrived = self.answered = self.delivered = None
+        kinds = [EventKind.INTERRUPT, EventKind.CAUSES, EventKind.ANSWERED, EventKind.RETURNED]
+        for event in recording.events([*kinds, EventKind.ARRIVED, EventKind.DELIVERED, EventKind.READ], [name]):
+            time, kind = event.time_ps, event.kind
+            if kind is EventKind.INTERRUPT:
+                self._entries.append(time)
+            elif kind is EventKind.RETURNED:
+                self._returns.append(time)
+            elif kind is EventKind.CAUSES:
+                causes = time
+            elif kind is EventKind.ARRIVED:
+                if self.arrived is None and wanted.has(event.header):
+                    self.arrived = causes
+            elif kind is EventKind.ANSWERED:
+                if self.arrived is not None and self.answered is None:
+                    self.answered = time
+            elif wanted.names(event, event.source, ids[0]):
+                if kind is EventKind.DELIVERED:
+                    self.delivered = causes
+                elif self.delivered is not None:
+                    self.read = time
+                    return
+        raise wanted.missing("was not received")
+
+    def noticed(self, seen, since):
+        """When software began to care for what it had ``seen``, whose cause came at ``since``: then, if it was at
+        interrupt level anyway."""
+        entry = max((time for time in self._entries if time <= seen), default=seen)
+        before = max(time for time in self._returns if time <= entry)
         return max(entry, since) if before <= since else since
 
 
-def _fibers(system):
-    """Sending end → (receiving end, symbol time, delay) of every fiber; times in picoseconds."""
-    found = {}
-    for fiber in system.topology.fibers:
-        for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a)):
-            found[str(a)] = (str(b), fiber.symbol_ps or system.profile.symbol_ps, fiber.delay_ps)
-    return found
+class _Wanted:
+    """A datagram, looked for at CAB ``name``."""
+
+    def __init__(self, name, ids, number):
+        self._name, self._ids, self._number = name, ids, number
+
+    def has(self, header):
+        """Whether a packet with that header belongs to it."""
+        protocol, source, destination, _, _, number, _, _ = unpack(header)
+        return protocol == Protocol.DATAGRAM and (source, destination, number) == (*self._ids, self._number)
+
+    def names(self, event, peer, wanted):
+        """Whether an event of a message, from or to ``peer``, is of it."""
+        return (event.layer, peer, event.number) == (Protocol.DATAGRAM, wanted, self._number)
+
+    def missing(self, what):
+        """The error that it is not in the recording."""
+        source, destination = self._ids
+        return ProgramError(
+            f"datagram {self._number} from CAB {source} to CAB {destination} {what} at {self._name} in this recording"
+        )
 
 
-def _symbol(symbols, sender, symbol, after):
-    """When ``symbol`` first started on the fiber from ``sender``, not before ``after``; None if it never did."""
-    return next((time for time, end, _, seen in symbols if end == sender and seen == symbol and time >= after), None)
+def _hops(recording, source, header, after):
+    """The Packets with ``header``, from fiber to fiber, the first of which leaves ``source`` at ``after`` or later."""
+    hops, board = [], source
+    found = [
+        packet
+        for packet in recording.events([EventKind.PACKET], begin_ps=after)
+        if packet.data.startswith(header) and packet.begin_ps >= after
+    ]
+    while packet := next((packet for packet in found if _board(packet.fiber.sender) == board), None):
+        hops.append(packet)
+        found.remove(packet)
+        board = _board(packet.fiber.receiver)
+    if not hops:
+        raise ProgramError(f"the packet of the message did not leave {source} in this recording")
+    return hops
+
+
+def _board(end):
+    """The board of an end of a fiber."""
+    return end.partition(".")[0]
+
+
+def _first(recording, kind, after, wanted):
+    """The first command or reply for which ``wanted`` holds, not begun before ``after``; None if there is none."""
+    return next((e for e in recording.events([kind], begin_ps=after) if wanted(e) and e.begin_ps >= after), None)

@@ -15,7 +15,7 @@ __all__ = [
     "MachineWithFaults",
     "MachineWithHubs",
     "MachineWithNodes",
-    "MachineWithSymbols",
+    "MachineWithEvents",
     "MachineWithWaves",
     "QUIET",
     "STOPPED",
@@ -44,8 +44,8 @@ class Capability(Enum):
     NODES = "nodes behind its CABs"
     #: The members of MachineWithFaults.
     FAULTS = "faults on demand"
-    #: The members of MachineWithSymbols.
-    SYMBOLS = "log of the symbols on its fibers"
+    #: The members of MachineWithEvents.
+    EVENTS = "recording of what happens"
     #: The members of MachineWithWaves.
     WAVES = "waveforms"
     #: The members of MachineWithHubs.
@@ -143,12 +143,11 @@ class MachineWithFaults(Protocol):
         From a plan."""
 
 
-class MachineWithSymbols(Protocol):
-    """SYMBOLS: a log of the symbols on the fibers, if the machine was made to keep it."""
+class MachineWithEvents(Protocol):
+    """EVENTS: what happens is recorded (docs/recording.md); its class takes ``recorder``."""
 
-    #: (time in ps at which it starts on the wire, sending end, receiving end, symbol) of each, by time; empty if no
-    #: log was asked for.
-    symbols: list
+    #: The Recorder (``sim.recorder``) that it was given, or None.
+    recorder: object
 
 
 class MachineWithWaves(Protocol):

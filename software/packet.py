@@ -29,6 +29,7 @@ __all__ = [
     "LENGTH_BITS",
     "pack",
     "unpack",
+    "note_header",
     "COMMAND",
     "AREA",
     "RESULT",
@@ -135,6 +136,15 @@ MAX_DATA = MAX_PACKET - HEADER_BYTES - CRC_BYTES
 
 if {HEADER.size, EXCHANGE.size, STREAM.size, CHANNEL.size} != {HEADER_BYTES}:
     raise AssertionError("a header must fill the registers that the fiber port keeps it in")
+
+
+_NOTED = Struct(">BxxxIq")
+
+
+def note_header(door, kind, header):
+    """Notes an event of ``kind`` of a packet with that header (docs/recording.md)."""
+    protocol, middle, end = _NOTED.unpack(header)
+    door.note(kind, protocol, middle, end, header[1] << 16 | header[2] << 8 | header[3])
 
 
 # -- the command mailbox -----------------------------------------------------------------------------

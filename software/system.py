@@ -10,7 +10,7 @@ from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
 from .door import BusError
-from .errors import CabStopped, NodeStopped, ProgramError, described
+from .errors import CabStopped, NodeStopped, ProgramError, UnfinishedRun, described
 from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
@@ -18,6 +18,7 @@ from .kernel.thread import words
 from .machine import QUIET, TIME, Capability, node_name, require
 from .node.node import Node
 from .times import time_text
+from .unfinished import told
 
 __all__ = ["System"]
 
@@ -37,8 +38,6 @@ class System:
         in a circle. None: each CAB explores the network when it starts, and its tasks begin when it has its routes.
     memory_bytes : int
         Data memory of each CAB.
-    trace : bool
-        Whether each CAB notes the events of messages in ``cab.kernel.trace``.
     costs : Costs
     options : Options
         Times of the datalink.
@@ -68,7 +67,6 @@ class System:
         routes,
         *,
         memory_bytes=REGIONS["data"].size,
-        trace=False,
         costs=PROTOTYPE,
         options=Options(),
         limit_ps=None,
@@ -94,7 +92,6 @@ class System:
         order = check(tables.values())
         for table in tables.values():
             table.order = table.order or order
-        self._trace = trace
         self._nodes = {}  # CAB's name -> Node
         self._runs = False
         self._stopped = set()  # names of CABs whose software a fault has ended
@@ -151,8 +148,6 @@ class System:
         cab = self._cabs[name] = self._make(name)
         cab.kernel.on_end = self._on_end
         cab.kernel.on_fail = self._on_fail
-        if self._trace:
-            cab.kernel.trace = []
         if self._explores:
             cab.kernel.spawn(cab.datalink.discovery.start, name="exploring")
         self.machine.start(name, cab.kernel.main())
@@ -195,6 +190,9 @@ class System:
             thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
         self.machine.stop(name)
         cab.kernel.close()
+        if name in self._nodes:
+            self._nodes[name].shared.fail()
+            self.machine.wake(node_name(name))
         return True
 
     def _forget(self, computer):
@@ -209,6 +207,8 @@ class System:
     def _restart(self, name):
         """Gives a stopped CAB new software."""
         self._stopped.discard(name)
+        if name in self._nodes:
+            self._nodes[name].shared.recover()
         self.machine.restart(name)
         cab = self._start(name)
         for layer in self.layers:
@@ -238,6 +238,11 @@ class System:
             raise ProgramError(f"{cab.name} has no node; name it in the program's NODES")
         return self._nodes[name]
 
+    @property
+    def nodes(self):
+        """The nodes, by the names of their CABs: dict of str → Node."""
+        return dict(self._nodes)
+
     def id_of(self, name):
         """The ID on the network of the CAB of that name, whose software may be elsewhere."""
         return self._ids[name] if name in self._ids else self.cab(name).id
@@ -248,13 +253,10 @@ class System:
         return self.machine.time_ps / 1000
 
     @property
-    def symbols(self):
-        """Control symbols on the fibers so far: (time in ps at which it started, sending end, receiving end, symbol),
-        by time.
-
-        An end is ``CAB1`` or ``HUB1.P3``. Empty if the machine keeps no such log or was not asked to.
-        """
-        return self.machine.symbols if Capability.SYMBOLS in self.machine.capabilities else []
+    def recorder(self):
+        """The machine's Recorder (docs/recording.md), or None: ``recorder.recording()`` reads what has happened so
+        far. None, too, if the machine cannot record."""
+        return self.machine.recorder if Capability.EVENTS in self.machine.capabilities else None
 
     def report(self, id, value, unit=None, *, target=None, ok=None, **more):
         """Notes a result of the program, for ``nectar run --json``.
@@ -288,6 +290,11 @@ class System:
         """From now on ``run`` waits for the end of a thread that something on ``cab`` has started."""
         self._tasks[thread] = cab
 
+    def dismiss(self, thread):
+        """``run`` does not wait for the end of a thread any more."""
+        if thread in self._tasks:
+            self._daemons[thread] = self._tasks.pop(thread)
+
     def _on_end(self, thread):
         self._tasks.pop(thread, None)
         self._daemons.pop(thread, None)
@@ -303,8 +310,8 @@ class System:
     async def run(self, max_time_ps=None):
         """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
 
-        Raises ProgramError when a task ends with an exception (its cause), when nothing can happen any more although
-        tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
+        Raises ProgramError when a task ends with an exception (its cause); UnfinishedRun when nothing can happen any
+        more although tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
         tasks = self._tasks
         until = self._limit_ps
         if max_time_ps is not None:
@@ -321,9 +328,9 @@ class System:
             self._runs = False
         self.check()
         if outcome == QUIET:
-            raise ProgramError(f"nothing can happen any more at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"nothing can happen any more at {self._time()}{told(tasks, tasks.values())}")
         if outcome == TIME:
-            raise ProgramError(f"the time limit was reached at {self._time()}: {self._waiting()}")
+            raise UnfinishedRun(f"the time limit was reached at {self._time()}{told(tasks, tasks.values())}")
 
     def _computers(self):
         """All that run software: CABs and nodes."""
@@ -339,12 +346,6 @@ class System:
 
     def _time(self):
         return time_text(self.machine.time_ps)
-
-    def _waiting(self):
-        """Who waits for what, in words."""
-        return "; ".join(
-            f"{words(thread.name)} on {cab.name} waits for {thread.waits_for}" for thread, cab in self._tasks.items()
-        )
 
     def check(self):
         """Raises ProgramError if something went wrong on a CAB or a node.

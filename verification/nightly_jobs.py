@@ -170,6 +170,12 @@ JOBS = (
         8,
         _tests("programs/"),
     ),
+    Job(
+        "book",
+        "the book is built; the tutorial is followed in a fresh clone",
+        15,
+        _tests("test_book.py", "test_tutorial.py"),
+    ),
     *_mutation(
         "hub/control",
         "20 arbiter central controller locks",

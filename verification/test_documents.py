@@ -10,8 +10,10 @@ In a page, code stands between fences. What is executed:
 All blocks of a page run one after the other in the same folder, which looks like the project's own.
 """
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,12 +23,12 @@ import pytest
 from nectar.verification.cli.silence import without_progress
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 LINKS = ("README.md", "docs", "examples", "Makefile")
 EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
-DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "clean"}
+DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "docs", "clean"}
 
 
 class Block:
@@ -103,19 +105,34 @@ class Reader:
         # What a page has compiled need not be fast.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = {**os.environ, "PATH": path, "MAKEFLAGS": "OPT_FAST=-O0 OPT_GLOBAL=-O0"}
+        self.background = []
 
     def run(self, command, folder=None):
         """Exit code, and what a command prints, errors last."""
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
             shell=isinstance(command, str),
             cwd=folder or self.folder,
             env=self.environment,
             text=True,
-            capture_output=True,
-            timeout=600,
-        )
-        return done.returncode, done.stdout + without_progress(done.stderr)
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            if " & " in command:
+                self.background.append(process.pid)
+            try:
+                out, errors = process.communicate(timeout=600)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return process.returncode, out + without_progress(errors)
+
+    def close(self):
+        """Ends what a page has started in the background and not ended."""
+        for group in self.background:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGTERM)
 
     def type(self, command, said):
         """A command of a console block."""
@@ -145,12 +162,12 @@ class Reader:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_does_what_it_says(page, tmp_path, simulator):
-    reader = Reader(tmp_path)
-    for block in blocks(page.read_text()):
-        assert block.language in EXECUTED | NEVER, (
-            f"{page.name}:{block.line}: a block of {block.language!r} is not executed"
-        )
-        reader.follow(block)
+    with contextlib.closing(Reader(tmp_path)) as reader:
+        for block in blocks(page.read_text()):
+            assert block.language in EXECUTED | NEVER, (
+                f"{page.name}:{block.line}: a block of {block.language!r} is not executed"
+            )
+            reader.follow(block)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

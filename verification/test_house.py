@@ -28,6 +28,7 @@ PLAIN = (
     "hdl/cab/kernel_registers.py",
     "hdl/cab/timer_registers.py",
     "hdl/host/numbers.py",
+    "hdl/host/events.py",
     "hdl/cab/regions.py",
     "hdl/cab/vme/numbers.py",
     "hdl/cab/vme/registers.py",

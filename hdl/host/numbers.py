@@ -119,6 +119,7 @@ class OperationKind(IntEnum):
     NOW = 7  # resumes with CPU cycles since reset
     WAIT = 8  # resumes with None when a handler has run
     RETURN = 9  # the handler has returned; nothing to resume
+    NOTE = 10  # address, size, value: of an event to record (docs/recording.md); takes no time, posted
 
 
 class Level(IntEnum):

@@ -3,23 +3,38 @@
 A subcommand's module has ``HELP`` (one line), ``configure(parser)``, ``execute(options)``, which returns the exit
 code, and, if argparse alone will not do, ``parse(parser, arguments)``. What it needs beyond the standard library it
 imports when it runs, so that ``nectar --help`` is quick. Exit codes: 0 done, 1 a check that must hold did not, 2 wrong
-use or bad input, 130 interrupted by Ctrl-C, 129 ended by SIGHUP, 143 by SIGTERM.
+use or bad input, 130 interrupted by Ctrl-C, 129 ended by SIGHUP, 143 by SIGTERM, 141 (quietly) nobody reads the output
+any more, as behind ``| head``.
 """
 
 import argparse
 import contextlib
 import importlib
 import os
+import select
 import signal
 import sys
 import traceback
 
 from .. import __version__
-from .errors import DONE, WRONG, Interrupted, UsageError, explain
+from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, chain, explain
 
 __all__ = ["main", "SUBCOMMANDS"]
 
-SUBCOMMANDS = ("run", "simulate", "reproduce", "bench", "commands", "map", "topology", "verilog", "build", "doctor")
+SUBCOMMANDS = (
+    "run",
+    "events",
+    "simulate",
+    "reproduce",
+    "bench",
+    "commands",
+    "map",
+    "topology",
+    "dissector",
+    "verilog",
+    "build",
+    "doctor",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -82,9 +97,18 @@ def _catch_signals():
             signal.signal(number, _on_signal)
 
 
-def _complain(message):
+def _complain(message, lines=()):
+    """One line of error; ``lines`` of a list may stand below it."""
     with contextlib.suppress(OSError):  # the terminal has gone
-        print(f"nectar: {' '.join(message.split())}", file=sys.stderr)
+        print(f"nectar: {' '.join(message.split())}", *lines, sep="\n", file=sys.stderr)
+
+
+def _unread():
+    """Whether the standard output is a pipe whose reader has gone."""
+    output = select.poll()
+    with contextlib.suppress(OSError):  # it is no file, as in a test
+        output.register(sys.stdout, 0)
+    return any(events & select.POLLERR for _, events in output.poll(0))
 
 
 def _silence_output():
@@ -97,16 +121,20 @@ def _execute(arguments):
     try:
         options = _parse(arguments)
         return options.module.execute(options)
-    except BrokenPipeError:
-        raise
     except (Exception, KeyboardInterrupt) as error:
+        if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):
+            raise BrokenPipeError from error
         if options is not None and options.debug:
             traceback.print_exception(error)
         if isinstance(error, KeyboardInterrupt):
             error = Interrupted.of(error)
             _complain(str(error))
             return error.status
-        _complain(explain(error))
+        if isinstance(error, Unfinished):
+            first, *lines = str(error).splitlines()
+            _complain(first, lines)
+        else:
+            _complain(explain(error))
         return getattr(error, "status", WRONG)
 
 
@@ -123,9 +151,9 @@ def main(arguments=None):
             status = end.code or DONE
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # whoever read the output has gone, as after "| head"
+    except BrokenPipeError:
         _silence_output()
-        return WRONG
+        return UNREAD
     except OSError as error:
         _silence_output()
         _complain(f"cannot write to the standard output: {error.strerror}")

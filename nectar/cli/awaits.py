@@ -8,7 +8,7 @@ import traceback
 import warnings
 
 from ..software.kernel import plain
-from .errors import FAILED, UsageError
+from .errors import FAILED, UsageError, chain
 
 __all__ = ["Awaits", "ForgottenAwait"]
 
@@ -47,7 +47,7 @@ class Awaits:
 
     def __exit__(self, kind, error, trace):
         try:
-            for each in _chain(error):  # what stands in their frames is thrown away now, not behind the message
+            for each in chain(error):  # what stands in their frames is thrown away now, not behind the message
                 traceback.clear_frames(each.__traceback__)
             del trace
             each = None
@@ -99,6 +99,7 @@ class Awaits:
 
 def _in_async(file, line):
     """Whether that line of a program stands in an async function."""
+    linecache.checkcache(file)
     lines = linecache.getlines(file)
     if not lines:
         return True
@@ -108,12 +109,3 @@ def _in_async(file, line):
         if is_function and node.lineno <= line <= node.end_lineno and (inner is None or inner.lineno <= node.lineno):
             inner = node
     return isinstance(inner, ast.AsyncFunctionDef)
-
-
-def _chain(error):
-    """``error`` and what it was raised from, or in the handling of."""
-    seen = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        error = error.__cause__ or error.__context__
-    return seen

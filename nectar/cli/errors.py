@@ -2,7 +2,19 @@
 
 import traceback
 
-__all__ = ["DONE", "FAILED", "WRONG", "INTERRUPTED", "UsageError", "Interrupted", "explain", "place"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "WRONG",
+    "INTERRUPTED",
+    "UNREAD",
+    "UsageError",
+    "Unfinished",
+    "Interrupted",
+    "chain",
+    "explain",
+    "place",
+]
 
 #: Everything was done.
 DONE = 0
@@ -12,12 +24,24 @@ FAILED = 1
 WRONG = 2
 #: Interrupted by Ctrl-C. Another signal that ends the program gives 128 and its number, as shells have it.
 INTERRUPTED = 130
+#: Whoever read the output has gone, as after "| head": what shells tell of a program that SIGPIPE has ended.
+UNREAD = 141
 
 
 class UsageError(Exception):
     """What the user gave cannot be used; the message says why and what to do. ``status``: the exit code."""
 
     status = WRONG
+
+    def more(self, text):
+        """The same with ``text`` behind its message."""
+        return type(self)(f"{self}{text}")
+
+
+class Unfinished(UsageError):
+    """A program's tasks cannot go on. The message may have several lines: who waits for what."""
+
+    status = FAILED
 
 
 class Interrupted(KeyboardInterrupt):
@@ -37,6 +61,15 @@ class Interrupted(KeyboardInterrupt):
         return error if isinstance(error, cls) else cls(str(error) or "interrupted")
 
 
+def chain(error):
+    """``error`` and what it was raised from, or in the handling of."""
+    seen = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return seen
+
+
 def place(error, file=None):
     """``file:line`` where ``error`` was raised: the innermost line of ``file``, if it was in it, else the last one."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -50,10 +83,11 @@ def place(error, file=None):
 def explain(error):
     """The line that tells a user of ``error``."""
     from ..cache import BuildError
+    from ..sim.recorder import RecordingError
     from ..sim.wiring import TopologyError
     from ..software.errors import ProgramError
 
-    if isinstance(error, (UsageError, BuildError, TopologyError, ProgramError)):
+    if isinstance(error, (UsageError, BuildError, RecordingError, TopologyError, ProgramError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'writing failed'}: {error.strerror}"

@@ -13,8 +13,11 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
-from .errors import DONE, FAILED, Interrupted, UsageError
+from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
+from .pcap import VALUES as PCAP_VALUES
 from .program import Program
+from .record import VALUES as RECORD_VALUES
+from .record import Record, refused
 from .results import Result, check_target, save_json
 from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, seconds, time_text
@@ -50,6 +53,8 @@ _VALUES = {
         "metavar": "SIZE",
         "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
     },
+    **RECORD_VALUES,
+    **PCAP_VALUES,
     "--max-time": {
         "metavar": "TIME",
         "default": "100s",
@@ -154,6 +159,7 @@ def _execute(options, awaits):
     check_target("--json", options.json)
     faults = _faults(options)
     waves = _waves(options)
+    record = Record(options)
     _check_apart(options)
     program = Program(options.program)
     boards = boards_of(options)
@@ -163,26 +169,25 @@ def _execute(options, awaits):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
     if boards is None:
-        system = _system(options, program, topology, profile, waves, max_time)
+        record.pcap.check(topology)
+        system = _system(options, program, topology, profile, waves, record, max_time)
     else:
-        system = boards.system(
-            program, trace=program.trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort
     try:
         _place(faults, system)
         _run(options, program, system, stall)
+        record.whole = True
         simulated = system.time_ns
         struck = _told(system)
     except (UsageError, Interrupted) as error:
         _told(system)
         if options.waves is None:
             raise
-        _close(options, system)
-        told = f"; waveforms up to then are in {options.waves}"
-        raise (error.more(told) if isinstance(error, Interrupted) else UsageError(f"{error}{told}")) from error
+        _close(options, system, record)
+        raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
-        _close(options, system)
+        _close(options, system, record)
     awaits.check()
     try:
         system.check()
@@ -199,10 +204,10 @@ def _execute(options, awaits):
     return FAILED if any(result["ok"] is False for result in system.results) else DONE
 
 
-def _close(options, system):
-    """Frees the boards; that finishes the waveforms, which may take a while. May be called twice."""
+def _close(options, system, record):
+    """Frees the boards; that finishes the waveforms, which may take a while, and the recording. May be called twice."""
     with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
-        system.close()
+        record.close(system)
 
 
 def _faults(options):
@@ -281,12 +286,16 @@ def _check_apart(options):
         "the program": options.program,
         "--topology": options.topology,
         "--waves": options.waves,
+        "--record": options.record,
+        "--report": options.report,
+        "--trace": options.trace,
+        "--pcap": None if options.pcap == "-" else options.pcap,
         "--json": options.json,
     }
     files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
     files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
     for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--json"):
+        if what in ("--waves", "--record", "--report", "--trace", "--pcap", "--json"):
             for other, theirs in files[:number]:
                 if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
                     raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
@@ -329,25 +338,25 @@ def _machine_class(backend):
     return ModelMachine
 
 
-def _system(options, program, topology, profile, waves, max_time):
+def _system(options, program, topology, profile, waves, record, max_time):
     """The system that the program runs on."""
+    from ..sim.recorder import RecordingError
     from ..software.system import System
 
-    trace = program.trace
     made = _machine_class(options.backend)
-    given = {"nodes": _nodes(program, topology)}
+    given = {"nodes": _nodes(program, topology), "recorder": record.recorder(program)}
     if options.backend == "engine":
-        given |= {"sleep": not options.no_sleep, "log_control": trace, **waves}
+        given |= {"sleep": not options.no_sleep, **waves}
     try:
         machine = made(topology, profile, **given)
+    except RecordingError as error:
+        raise refused(error) from error
     except OSError as error:
         if options.waves is None:
             raise
         raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     try:
-        return System.of(
-            machine, topology, profile, trace=trace, limit_ps=max_time, seed=int(options.seed), routes=options.routes
-        )
+        return System.of(machine, topology, profile, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise
@@ -355,7 +364,8 @@ def _system(options, program, topology, profile, waves, max_time):
 
 def _run(options, program, system, stall):
     """Runs ``main``, and says where the program stood if it does not come to its end."""
-    from ..software.errors import CableError
+    from ..sim.recorder import RecordingError
+    from ..software.errors import CableError, UnfinishedRun
 
     def stuck(frame):
         where = program.line(frame)
@@ -372,10 +382,14 @@ def _run(options, program, system, stall):
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:
         raise Interrupted.of(error).more(f" at {_time(system)} of simulated time") from error
-    except UsageError:
+    except (UsageError, BrokenPipeError):
         raise
+    except RecordingError as error:
+        raise refused(error) from error
     except CableError as error:
         raise UsageError(str(error)) from error
+    except UnfinishedRun as error:
+        raise Unfinished(str(error)) from error
     except SystemExit as error:
         if error.code not in (None, 0):
             raise UsageError(

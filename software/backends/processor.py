@@ -53,6 +53,8 @@ class Processor:
     direct : callable(operation, kernel) or None
         Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the
         last one is then answered, by ``edge``, when the board would have answered it.
+    note : callable(operation) or None
+        Called with each NOTE at the edge at which it is done.
     """
 
     __slots__ = (
@@ -60,6 +62,7 @@ class Processor:
         "request",
         "turns",
         "direct",
+        "note",
         "_runner",
         "_door",
         "_level",
@@ -82,6 +85,7 @@ class Processor:
         self.request = None
         self.turns = 0
         self.direct = None
+        self.note = None
         self._runner = Runner(door, main)
         self._door = door
         self._level = THREAD
@@ -209,6 +213,9 @@ class Processor:
             self._masked = bool(operation.value)
         elif kind == OperationKind.MODE:
             self._supervisor = bool(operation.value)
+        elif kind == OperationKind.NOTE:
+            if self.note is not None:
+                self.note(operation)
         elif kind == OperationKind.RETURN:
             self._report(level)
             self._level = THREAD

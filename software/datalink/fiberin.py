@@ -7,12 +7,15 @@ sends the ready signal when it has started the DMA; section 5.3.4: an extra one 
 from enum import Enum
 
 from ...hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
+from ...hdl.host.events import EventGroup, EventKind
+from ..packet import note_header
 
 __all__ = ["FiberIn", "Answer"]
 
 _ADDRESS = REG["RX_ADDRESS"].address
 _START = REG["RX_START"].address
 _AREA = REG["RX_AREA"].address
+_MESSAGES = int(EventGroup.MESSAGES)
 _NOWHERE = REGIONS["data"].base
 _RELEASE = REG["RX_RELEASE"].address
 _CONTROL = REG["RX_CONTROL"].address
@@ -109,13 +112,13 @@ class FiberIn:
     def _on_packet(self, header):
         kernel, door = self.kernel, self.door
         costs = kernel.costs
+        if door.groups & _MESSAGES and not self._held:
+            note_header(door, EventKind.ARRIVED, header)
         door.spend(costs.datalink_packet + costs.upcall)
         self._recent = True
         self._age = 0
         if not self.watch.on:
             self.watch.start_late()
-        if kernel.trace is not None and not self._held:
-            kernel.trace.append((kernel.stamp, "packet", header[1], header[6] << 8 | header[7]))
         protocol = self.protocols.get(header[0])
         if protocol is None:
             self.counters.unknown_protocol += 1

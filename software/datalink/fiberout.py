@@ -7,11 +7,13 @@ Source: "The Design of Nectar" (1989), sections 4.2.3 and 6.2.1 (the datalink ga
 from collections import deque
 
 from ...hdl.cab.addresses import HEADER_BYTES, REG, TX_LIST_DEPTH, Irq
+from ...hdl.host.events import EventGroup, EventKind
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
 from ..errors import MessageTooLong
 from ..kernel.lock import Lock
 from ..kernel.thread import BLOCK
+from ..packet import note_header
 from .route import CLOSE_ALL, command_word
 
 __all__ = ["FiberOut"]
@@ -29,6 +31,7 @@ _WAITING = REG["TX_STATUS"].waiting.mask
 _READY = REG["TX_STATUS"].ready.mask
 _SENT_LOW = REG["TX_STATUS"].sent.low
 _SENT = Irq.SENT
+_MESSAGES = int(EventGroup.MESSAGES)
 _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
 
 #: Places for headers, used in turn: one for each entry of the list and for those that are being worked on, so that a
@@ -179,10 +182,7 @@ class FiberOut:
         need = len(opens) + len(areas) + 2
         if self._free < need or alone and self.posted:
             await self._make_room(need, alone)
-        kernel = self.kernel
         counted = self._open(need, opens, last)
-        if kernel.trace is not None:
-            await kernel.note("queued", header[2], header[6] << 8 | header[7])
         self._fill(header, areas, close, counted, done, argument)
         if not self.watch.on:
             await self.watch.start()
@@ -244,6 +244,8 @@ class FiberOut:
     def _fill(self, header, areas, close, counted, done, argument):
         """The packet itself, behind its commands."""
         door = self.door
+        if door.groups & _MESSAGES:
+            note_header(door, EventKind.QUEUED, header)
         write = door.write
         place = self._headers[self._header]
         self._header = (self._header + 1) % _HEADERS

@@ -6,6 +6,7 @@ Source: "The Design of Nectar" (1989), section 6.2.1: the datalink runs in inter
 from struct import Struct
 
 from ...hdl.cab.addresses import REG, Irq
+from ...hdl.host.events import EventGroup, EventKind
 
 __all__ = ["Interrupts"]
 
@@ -14,6 +15,7 @@ _ENABLE = REG["IRQ_ENABLE"].address
 _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
+_CPU = int(EventGroup.CPU)
 _PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR, _TAKEN, _BELL = (
     1 << irq
     for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR, Irq.VME_TAKEN, Irq.VME_BELL)
@@ -101,24 +103,25 @@ class Interrupts:
     async def handle(self):
         """The handler, as the door starts it."""
         self.active = True
-        door, costs, trace = self.door, self.kernel.costs, self.kernel.trace
-        if trace is not None:
-            trace.append((await door.now(), "interrupt", None, None))
+        door, costs = self.door, self.kernel.costs
+        recorded = door.groups & _CPU
+        if recorded:
+            door.note(EventKind.INTERRUPT)
         door.spend(costs.interrupt_entry)
         first = again = True
         while again:
             pending, result, header, status = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
             causes = pending & self.enabled
-            if trace is not None:
-                self.kernel.stamp = await door.now()
+            if recorded:
+                door.note(EventKind.CAUSES, a=causes)
             again = False
             self.on_status(status)
             if causes & _RECEIVED:
                 again = self.on_received(result)
             elif causes & _PACKET:
                 again = self.on_packet(header)
-                if trace is not None:
-                    trace.append((await door.now(), "answered", None, None))
+                if recorded:
+                    door.note(EventKind.ANSWERED)
             if causes & ~(_RECEIVED | _PACKET):
                 await self._others(causes)
             elif first and not causes:
@@ -133,8 +136,8 @@ class Interrupts:
             for action in late:
                 action(now)
         door.spend(costs.interrupt_exit)
-        if trace is not None:
-            trace.append((await door.now(), "returned", None, None))
+        if recorded:
+            door.note(EventKind.RETURNED)
         self.active = False
 
     async def _others(self, causes):

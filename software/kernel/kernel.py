@@ -8,9 +8,11 @@ threads wait and are ended is specified in docs/kernel.md.
 import inspect
 from collections import deque
 
+from ...hdl.host.events import EventGroup, EventKind
 from ..costs import PROTOTYPE
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
+from .notes import Notes
 from .plain import as_coroutine
 from .thread import BLOCK, Thread
 
@@ -18,6 +20,7 @@ __all__ = ["Kernel", "awaitable", "checked", "forgo"]
 
 _WAIT = Operation(OperationKind.WAIT)
 _NOW = Operation(OperationKind.NOW)
+_CPU = int(EventGroup.CPU)
 _FOREIGN = (
     "a task can await only what its CAB offers, not what asyncio or another library does: "
     "'await cab.sleep(microseconds)' waits in simulated time"
@@ -28,6 +31,7 @@ class _Nobody:
     """What runs before the first thread does: a program's ``main``, which cannot wait for anything on a CAB."""
 
     task = pending = None
+    message = 0
 
     def __setattr__(self, name, value):
         raise ProgramError("only a task can wait for something on a CAB: start one with system.spawn")
@@ -117,13 +121,8 @@ class Kernel:
         Called with each thread that has ended.
     on_fail : callable or None
         Called without arguments once ``failed`` is set.
-    trace : list or None
-        Where events are noted: (CPU cycle, event, CAB at the other end, message number); docs/software.md lists them.
-        None notes nothing.
     on_room : callable or None
         Called when memory or a place in a mailbox has become free; set while someone wants to know.
-    stamp : int
-        CPU cycle of the interrupt under way; kept only while ``trace`` is a list.
     boot : list of callables
         Called once, before the first thread, to set up the board.
     timers : Timers
@@ -133,6 +132,8 @@ class Kernel:
         The CAB's ID, as the source of messages from itself.
     spawned : int
         Threads made so far.
+    notes : Notes
+        What it tells a recording of messages.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
@@ -145,8 +146,7 @@ class Kernel:
         "failed",
         "on_end",
         "on_fail",
-        "trace",
-        "stamp",
+        "notes",
         "on_room",
         "boot",
         "timers",
@@ -166,8 +166,7 @@ class Kernel:
         self.failed = None
         self.on_end = None
         self.on_fail = None
-        self.trace = None
-        self.stamp = 0
+        self.notes = Notes(self)
         self.on_room = None
         self.boot = []
         self.timers = self.memory = self.cab_id = None
@@ -349,10 +348,13 @@ class Kernel:
         """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
         door, ready, costs = self.door, self._ready, self.costs
         last = None
+        recorded = door.groups & _CPU
         try:
             for function in self.boot:
                 function()
             while True:
+                if recorded and not ready:
+                    door.note(EventKind.IDLE)
                 while not ready:
                     try:
                         yield _WAIT
@@ -360,11 +362,11 @@ class Kernel:
                         # A store that failed after its thread had blocked: no longer known whose it was.
                         self._fail(None, error)
                 thread = ready.popleft()
-                if thread is last:
-                    door.spend(costs.dispatch)
-                else:
-                    door.spend(costs.dispatch if last is None else costs.dispatch + costs.thread_switch)
-                    last = thread
+                cost = costs.dispatch if thread is last or last is None else costs.dispatch + costs.thread_switch
+                door.spend(cost)
+                last = thread
+                if recorded:
+                    door.note(EventKind.THREAD, a=door.name(thread.name), b=cost)
                 self.current = thread
                 value, thread.value = thread.value, None
                 error, thread.exception = thread.exception, None
@@ -425,12 +427,3 @@ class Kernel:
             del self._threads[thread]
             if error is not None:
                 self._fail(thread, error)
-
-    # -- notes ---------------------------------------------------------------------------------------
-    async def note(self, event, peer, number):
-        """Notes an event of message ``number`` to or from CAB ``peer``, with the CPU cycle at which all that was posted
-        is done.
-
-        To be called only if ``trace`` is a list. Takes no simulated time.
-        """
-        self.trace.append((await self.door.now(), event, peer, number))

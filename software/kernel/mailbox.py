@@ -428,9 +428,7 @@ class Mailbox:
             self._readers.append(reader)
             message = await kernel.block(self, lambda: self._readers.remove(reader), self._return, timeout)
             kernel.door.spend(kernel.costs.mailbox_get)
-        if kernel.trace is not None:
-            await kernel.note("read", message.source, message.number)
-        return message
+        return kernel.notes.taken(message)
 
     def _return(self, message):
         """A message that its reader did not come to take: to the next reader, or to where it was."""

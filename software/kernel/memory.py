@@ -167,7 +167,7 @@ class Memory:
         else that is a Fault."""
         self.check(address, length)
         task = self.kernel.current.task
-        if task is not None:
+        if task is not None and not task.vouched:
             task.admit(address, length)
 
     def write(self, address, data):

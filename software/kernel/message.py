@@ -25,11 +25,25 @@ class Message:
         Where it was sent to.
     reserved : bool
         Whether a place in the mailbox is kept for it, and it is not in there yet.
+    layer : int
+        Layer (``hdl.host.events``) of a message that was recorded as it arrived; else 0.
     order : int
         The mailbox's count of messages, when it came in.
     """
 
-    __slots__ = ("memory", "address", "length", "source", "number", "mailbox", "reserved", "order", "filled", "idle")
+    __slots__ = (
+        "memory",
+        "address",
+        "length",
+        "source",
+        "number",
+        "mailbox",
+        "reserved",
+        "order",
+        "filled",
+        "idle",
+        "layer",
+    )
 
     def __init__(self, memory, address, length, source=None, number=0, mailbox=None):
         self.memory = memory
@@ -41,6 +55,7 @@ class Message:
         self.reserved = False
         self.order = 0
         self.filled = 0  # bytes that have arrived, while it is being put together
+        self.layer = 0
         self.idle = 0  # how often it was looked at since any have
 
     def __repr__(self):

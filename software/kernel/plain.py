@@ -12,7 +12,7 @@ from greenlet import getcurrent, greenlet
 
 from ..errors import ProgramError
 
-__all__ = ["BlockingContext", "as_coroutine", "blocking", "in_plain_task", "is_call", "wait"]
+__all__ = ["BlockingContext", "as_coroutine", "blocking", "in_plain_task", "is_call", "stack", "wait"]
 
 
 class _Task(greenlet):
@@ -120,3 +120,19 @@ async def _run(function, args):
             wanted = go_on(value)
     # A lambda, or an object, that has called an async function.
     return await wanted if inspect.isawaitable(wanted) else wanted
+
+
+def stack(coroutine):
+    """The frames of a suspended coroutine, the outermost first, those of plain functions among them; and what the
+    innermost awaits."""
+    frames = []
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        frames.append(frame)
+        if frame.f_code is _run.__code__ and (inner := frame.f_locals["task"].gr_frame) is not None:
+            plain = []
+            while inner is not None:
+                plain.append(inner)
+                inner = inner.f_back
+            frames += reversed(plain)
+        coroutine = coroutine.cr_await
+    return frames, coroutine

@@ -59,6 +59,10 @@ class ProtectedTask:
         Whether the CPU runs its own code, and not the kernel's for it.
     dead : BaseException or None
         What has ended it.
+    coroutine : coroutine or None
+        Its own code, once it has begun.
+    vouched : bool
+        Whether software above the kernel's carries out a call for it, which names areas of its own, too.
     """
 
     __slots__ = (
@@ -74,6 +78,8 @@ class ProtectedTask:
         "things",
         "user",
         "dead",
+        "coroutine",
+        "vouched",
         "_domains",
         "_task",
         "_args",
@@ -91,8 +97,8 @@ class ProtectedTask:
         self.messages = {}
         self.boxes = []
         self.things = []
-        self.user = False
-        self.dead = None
+        self.user = self.vouched = False
+        self.dead = self.coroutine = None
         self._domains = cab.domains
         self._task = task
         self._args = args
@@ -103,7 +109,8 @@ class ProtectedTask:
         self.domain = await self._domains.get()
         try:
             args = [self._show(self, each) for each in self._args]
-            result = await _Code(self, as_coroutine(self._task, self._show(self, self.cab), *args))
+            self.coroutine = as_coroutine(self._task, self._show(self, self.cab), *args)
+            result = await _Code(self, self.coroutine)
         except GeneratorExit:  # all is closed: nobody would carry out what is awaited
             raise
         except BaseException:
@@ -148,6 +155,17 @@ class ProtectedTask:
             return await function(*args, **options)
         finally:
             self.back()
+
+    async def vouch(self, function, *args, **options):
+        """As ``wait``, for software above the kernel's, which has checked the areas that the task names."""
+        return await self.wait(self._vouched, function, args, options)
+
+    async def _vouched(self, function, args, options):
+        self.vouched = True
+        try:
+            return await function(*args, **options)
+        finally:
+            self.vouched = False
 
     def fault(self, failure):
         """A refused access of its own: reads the trap record, ends the task. A generator of operations, which

@@ -3,18 +3,23 @@
 Source: "The Design of Nectar" (1989), section 6.1: threads execute as a set of coroutines.
 """
 
+import inspect
+
 from ..errors import EndThread, ThreadEnded
-from .plain import blocking
+from .plain import blocking, stack
 
 __all__ = ["Thread", "BLOCK", "close", "words"]
+
+#: What messages call threads: a name that begins with such a word needs no other before it.
+_KINDS = ("task", "process", "rank")
 
 #: Awaits after which a coroutine that is to end is left as it is.
 _CLOSES = 100
 
 
 def words(name, kind="task"):
-    """What messages call a thread of that name: ``task job 1``; and ``task 1``, not ``task task 1``."""
-    return name if name.partition(" ")[0] == kind else f"{kind} {name}"
+    """What messages call a thread of that name: ``task job 1``; but ``task 1``, ``rank 3`` as they are."""
+    return name if name.partition(" ")[0] in _KINDS else f"{kind} {name}"
 
 
 def close(coroutine):
@@ -62,6 +67,25 @@ def _nothing(_):
     """Nothing to be undone."""
 
 
+class _Calling:
+    """See ``Thread.calling``."""
+
+    __slots__ = ("_thread", "_call", "_outer")
+
+    def __init__(self, thread, call):
+        self._thread = thread
+        self._call = call
+
+    def __enter__(self):
+        thread = self._thread
+        self._outer = thread.call
+        if self._outer is None:
+            thread.call = self._call
+
+    def __exit__(self, *error):
+        self._thread.call = self._outer
+
+
 class Thread:
     """Made by ``Kernel.spawn``.
 
@@ -71,6 +95,8 @@ class Thread:
     ended : bool
     waits_for : object
         While it is blocked: what for; its ``str`` is shown when nothing can happen any more.
+    call : object
+        The call of a layer above the kernel that it is in, or None; shown in place of ``waits_for``. See ``calling``.
     task : ProtectedTask or None
         What the kernel knows of a protected one.
 
@@ -91,12 +117,15 @@ class Thread:
         An exception for its next wait.
     locks : dict of Lock → None
         Locks that it holds (a dict as an ordered set).
+    message : int
+        Number of the recorded message for which it sends others; 0 for none.
     """
 
     __slots__ = (
         "name",
         "ended",
         "waits_for",
+        "call",
         "task",
         "coroutine",
         "value",
@@ -106,6 +135,7 @@ class Thread:
         "on_undelivered",
         "pending",
         "locks",
+        "message",
         "_kernel",
         "_result",
         "_error",
@@ -115,6 +145,7 @@ class Thread:
         self.name = name
         self.ended = False
         self.waits_for = "the CPU"
+        self.call = None
         self.task = None
         self._kernel = kernel
         self.coroutine = coroutine
@@ -127,6 +158,7 @@ class Thread:
         self.on_undelivered = _nothing
         self.pending = None
         self.locks = {}
+        self.message = 0
 
     def __repr__(self):
         return f"<Thread {self.name}{' ended' if self.ended else ''}>"
@@ -138,6 +170,27 @@ class Thread:
     def running(self):
         """Whether the host is in the midst of its code."""
         return getattr(self.coroutine, "cr_running", False)
+
+    @property
+    def blocked(self):
+        """Whether it waits for somebody to wake it, or has not begun."""
+        if inspect.getcoroutinestate(self.coroutine) == inspect.CORO_CREATED:
+            return True
+        return getattr(self.stack()[1], "gi_code", None) is _Block.__await__.__code__
+
+    def stack(self):
+        """See ``plain.stack``; of a protected task that of its own code."""
+        frames, awaited = stack(self.coroutine)
+        if self.task is not None and self.task.coroutine is not None:
+            own, inner = stack(self.task.coroutine)
+            if own:
+                return frames + own, inner
+        return frames, awaited
+
+    def calling(self, call):
+        """Context manager of a layer's call that may wait: ``call``, or its ``str``, is shown of a thread that waits in
+        it, for example ``Bcast from rank 0``. Of calls inside each other the outermost is shown."""
+        return _Calling(self, call)
 
     @property
     def result(self):

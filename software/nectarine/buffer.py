@@ -4,39 +4,13 @@ Source: "The Design of Nectar" (1989), section 6.3: the programmer can manage bu
 must be accommodated. The types are ours: bytes are never converted on their way, only when somebody asks for numbers.
 """
 
-from dataclasses import dataclass
 from struct import calcsize, pack, unpack
 
+from ..computer import CAB
 from ..errors import ProgramError
 from ..kernel.plain import blocking
 
-__all__ = ["Buffer", "CAB", "Computer", "Numbers"]
-
-_ORDERS = {"big": ">", "little": "<"}
-
-
-@dataclass(frozen=True, slots=True)
-class Computer:
-    """How a computer keeps numbers: ``order`` of the bytes ("big" or "little"), ``word_bits`` of a word (32 or 64)."""
-
-    order: str
-    word_bits: int
-
-    def __post_init__(self):
-        if self.order not in _ORDERS or self.word_bits not in (32, 64):
-            raise ValueError(f"a computer has the order 'big' or 'little', and words of 32 or 64 bits, not {self}")
-
-    def format(self, type):
-        """The ``struct`` format of one number of ``type``: a letter of ``struct`` that stands for a number, or
-        "word"."""
-        letter = {32: "I", 64: "Q"}[self.word_bits] if type == "word" else type
-        if len(letter) != 1 or letter not in "bBhHiIlLqQfd":
-            raise ValueError(f"a type is 'word' or one of the letters b B h H i I l L q Q f d of struct, not {type!r}")
-        return _ORDERS[self.order] + letter
-
-
-#: A CAB's SPARC.
-CAB = Computer("big", 32)
+__all__ = ["Buffer", "Numbers"]
 
 
 class Buffer:
@@ -48,14 +22,17 @@ class Buffer:
         Byte address; it never changes.
     length : int
         Bytes.
+    computer : Computer
+        Whose CPU reads and writes it: the task's CAB or node.
     """
 
-    __slots__ = ("memory", "address", "length", "_whole", "_freed", "_users")
+    __slots__ = ("memory", "address", "length", "computer", "_whole", "_freed", "_users")
 
-    def __init__(self, memory, address, length, whole=None):
+    def __init__(self, memory, address, length, whole=None, computer=CAB):
         self.memory = memory
         self.address = address
         self.length = length
+        self.computer = computer
         self._whole = whole or self  # the buffer that this is a part of
         self._freed = False
         self._users = 0  # messages under way that need it
@@ -71,7 +48,7 @@ class Buffer:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"a part of a buffer is written buffer[first:last], not with {part!r}")
         first, last, _ = part.indices(self.length)
-        return Buffer(self.memory, self.address + first, max(0, last - first), self._whole)
+        return Buffer(self.memory, self.address + first, max(0, last - first), self._whole, self.computer)
 
     @property
     def freed(self):
@@ -98,10 +75,11 @@ class Buffer:
         self.check(offset, length)
         return await self.memory.read(self.address + offset, length)
 
-    def as_type(self, type, computer=CAB):
-        """The buffer as Numbers of ``type`` as ``computer`` keeps them: a letter of ``struct`` (b B h H i I l L q Q f
-        d) or "word". Nothing is converted before they are read or written."""
-        return Numbers(self, type, computer)
+    def as_type(self, type, computer=None):
+        """The buffer as Numbers of ``type`` as ``computer`` keeps them, by default the one that the task runs on:
+        a letter of ``struct`` (b B h H i I l L q Q f d) or "word". Nothing is converted before they are read or
+        written."""
+        return Numbers(self, type, computer or self.computer)
 
     def hold(self):
         """A message under way needs it: until ``release``, ``free`` is put off."""
@@ -164,7 +142,7 @@ class Numbers:
         return list(unpack(f"{order}{count}{letter}", data))
 
     def _swap(self, count):
-        """Time for changing the order of the bytes, if it is not the CAB's."""
-        if self.computer.order != CAB.order and self._size > 1:
+        """Time for changing the order of the bytes, if it is not that of the CPU."""
+        if self.computer.order != self.buffer.computer.order and self._size > 1:
             kernel = self.buffer.memory.kernel
             kernel.door.spend((count * self._size + 3 >> 2) * kernel.costs.swap_word)

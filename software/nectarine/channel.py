@@ -172,7 +172,7 @@ class Channel:
         """Gives a short message its number and its slot; returns the number."""
         number, self._next = self._next, (self._next + 1) % _NUMBERS
         self._slots.store(number, message.envelope + message.data)
-        self.channels.counters.sent += 1
+        self.channels.numbered(self.peer, number, message)
         return number
 
     def _pump(self):
@@ -284,8 +284,8 @@ class Channel:
     def _again(self):
         """Sends again what is not acknowledged, and asks."""
         self._round_trip.spoil()
-        self.channels.counters.retries += 1
         number = self._acked
+        self.channels.again(self.peer, number)
         if not self._open or number == self._next:
             self._tell(True)
             return
@@ -417,7 +417,7 @@ class Channel:
         channels = self.channels
         if slot is not None and packet.sequence == self._expected and packet.session == self._coming:
             self._expected = (self._expected + 1) % _NUMBERS
-            channels.counters.received += 1
+            channels.accepted(packet)
             channels.interrupts.loads.append(
                 (slot, ENVELOPE.size, lambda envelope: channels.deliver(self, envelope, slot))
             )

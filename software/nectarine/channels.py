@@ -14,6 +14,7 @@ from .options import SHORT, SLOTS, ChannelOptions
 __all__ = ["Channels", "Packet"]
 
 _KINDS = frozenset(ChannelKind)
+_CHANNEL = int(Protocol.CHANNEL)
 
 
 @dataclass(slots=True)
@@ -123,6 +124,22 @@ class Channels:
         """No task of this CAB is left: what rests gives its memory back."""
         for channel in self._channels.values():
             channel.rest()
+
+    # -- what channels have done; both levels ---------------------------------------------------------
+    def numbered(self, peer, number, message):
+        """A ShortMessage has got its sequence number."""
+        self.counters.sent += 1
+        self.kernel.notes.numbered(_CHANNEL, message.noted, peer, number)
+
+    def again(self, peer, number):
+        """What is not acknowledged, from that sequence number on, is sent again."""
+        self.counters.retries += 1
+        self.kernel.notes.repeated(_CHANNEL, peer, number)
+
+    def accepted(self, packet):
+        """A message has come in its turn."""
+        self.counters.received += 1
+        self.kernel.notes.arrived(_CHANNEL, packet.source, packet.sequence, packet.length)
 
     # -- upcalls of the datalink, at interrupt level -------------------------------------------------
     def packet(self, header):

@@ -13,3 +13,5 @@ class Copies:
     dma_out: int = 0  # read by the DMA of fiber out
     dma_in: int = 0  # stored by the DMA of fiber in
     cpu_in: int = 0  # copied by the CPU on their way in
+    node_out: int = 0  # stored into CAB memory by the CPU of a node
+    node_in: int = 0  # loaded from there by the CPU of a node

@@ -15,8 +15,9 @@ class End(Enum):
     RETURNED = "its function has returned"
     EXIT = "it has called exit"
     ENDED = "it was ended by another task"
+    FAULT = "a protected task has touched what is not its own"
     FAILED = "its function has raised an exception"
-    STOPPED = "its CAB was stopped by a fault"
+    STOPPED = "its CAB was stopped by a fault, or its node was stopped"
 
 
 class Record:
@@ -29,6 +30,8 @@ class Record:
         0, 1, 2, … in the order in which the application's tasks were made.
     cab : str
         Name of its CAB.
+    on : str
+        Name of the CAB or node that it runs on.
     place : (int, int)
         ID of its CAB, and ``number``.
     end : End or None
@@ -45,6 +48,7 @@ class Record:
         "name",
         "number",
         "cab",
+        "on",
         "place",
         "function",
         "args",
@@ -54,12 +58,15 @@ class Record:
         "unreceived",
         "agent",
         "begun",
+        "node_task",
+        "protected",
     )
 
-    def __init__(self, name, number, cab, cab_id, function, args):
+    def __init__(self, name, number, cab, cab_id, on, function, args):
         self.name = name
         self.number = number
         self.cab = cab
+        self.on = on
         self.place = cab_id, number
         self.function = function
         self.args = args
@@ -69,9 +76,11 @@ class Record:
         self.unreceived = 0
         self.agent = None  # of the start of its CAB that has its thread
         self.begun = False  # its function has been called
+        self.protected = False  # it runs in a protection domain of its own
+        self.node_task = None  # NodeTask, if it runs on a node
 
     def __repr__(self):
-        return f"<task {self.name}, number {self.number}, on {self.cab}>"
+        return f"<task {self.name}, number {self.number}, on {self.on}>"
 
     def finish(self, end, status=None, result=None):
         """It has ended, unless it is known to have."""
@@ -107,13 +116,13 @@ class Directory:
     def __contains__(self, name):
         return name in self._by_name
 
-    def add(self, name, cab, cab_id, function, args):
+    def add(self, name, cab, cab_id, on, function, args):
         """A new Record. ProgramError if the name is taken, or there are too many."""
         if name in self._by_name:
             raise ProgramError(f"there is a task {name!r} already: give this one another name")
         if len(self._records) == AGENT:
             raise ProgramError(f"an application has {AGENT} tasks at most")
-        record = self._by_name[name] = Record(name, len(self._records), cab, cab_id, function, args)
+        record = self._by_name[name] = Record(name, len(self._records), cab, cab_id, on, function, args)
         self._records.append(record)
         return record
 

@@ -1,5 +1,6 @@
 """Sends and receives that are under way. Source: see ``software.nectarine.task``."""
 
+from ...hdl.host.events import Layer
 from ..errors import MessageWithdrawn, TaskError, TooLate
 from ..kernel.plain import blocking
 from ..packet import ENVELOPE
@@ -42,7 +43,8 @@ class Handle:
     async def wait(self, timeout_us=None):
         """Waits until it is over, and returns it. Raises the error by which it ended; TimedOut after ``timeout_us``
         microseconds: then it goes on."""
-        return await self._wait(timeout_us)
+        with self.task.kernel.current.calling(self):
+            return await self._wait(timeout_us)
 
     @blocking
     async def test(self):
@@ -86,9 +88,14 @@ class SendHandle(Handle):
         The receiving task.
     data : bytes-like or Buffer
     type : int
+
+    Members
+    -------
+    channel : Channel or LocalChannel
+        By which it goes.
     """
 
-    __slots__ = ("to", "_channel", "_short", "_transfer", "_buffer", "_block")
+    __slots__ = ("to", "channel", "_short", "_transfer", "_buffer", "_block")
 
     def __init__(self, task, to, data, type):
         super().__init__(task)
@@ -96,7 +103,7 @@ class SendHandle(Handle):
         self.type = type
         self._buffer = data if isinstance(data, Buffer) else None
         self.length = len(data)
-        self._channel = task.agent.channel(to.place[0])
+        self.channel = task.agent.channel(to.place[0])
         self._short = self._transfer = self._block = None
 
     def __str__(self):
@@ -108,21 +115,22 @@ class SendHandle(Handle):
         agent = task.agent
         agent.kernel.door.spend(agent.kernel.costs.nectarine_send)
         agent.check(to)
+        noted = agent.kernel.notes.sending(Layer.NECTARINE, to[0], self.length)
         task.handles[self] = None
         try:
             if self.length <= SHORT:
                 if self._buffer is not None:
                     data = await self._buffer.read()
-                self._short = ShortMessage(self._envelope(0), bytes(data), self._gone)
+                self._short = ShortMessage(self._envelope(0), bytes(data), self._gone, noted)
             else:
                 address = await self._place(data)
                 self._transfer = agent.transfers.begin(to, address, self.length, self._over)
-                self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced)
-            await self._channel.send(self._short)
+                self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced, noted)
+            await self.channel.send(self._short)
         except BaseException:
             task.handles.pop(self, None)
             if self._short is not None:
-                self._channel.withdraw(self._short)
+                self.channel.withdraw(self._short)
             if self._transfer is not None:
                 agent.transfers.end(self._transfer.number, MessageWithdrawn("the message could not be sent"))
             raise
@@ -146,7 +154,7 @@ class SendHandle(Handle):
         """A short message is in its slot, or never will be."""
         if error is None:
             self.task.copies.cpu_out += self.length
-            if self._channel.peer != self.task.cab.id:
+            if self.channel.peer != self.task.cab.id:
                 self.task.copies.dma_out += self.length
         self._end(error)
 
@@ -157,7 +165,7 @@ class SendHandle(Handle):
 
     def _over(self, error):
         """The receiver has the bytes of a long message, or never will."""
-        if error is None and self._channel.peer != self.task.cab.id:
+        if error is None and self.channel.peer != self.task.cab.id:
             self.task.copies.dma_out += self.length
         if self._block is not None:
             self.task.cab.memory.free(self._block)
@@ -174,23 +182,23 @@ class SendHandle(Handle):
         kernel = self.task.cab.kernel
         kernel.check_pending()
         if not self.ready:
-            await self._channel.watch.begin()
+            await self.channel.watch.begin()
             try:
                 await self.task.inbox.wait(self, lambda: self.ready, kernel.cycles(timeout_us))
             finally:
-                self._channel.watch.end()
+                self.channel.watch.end()
         return self._finish()
 
     async def _cancel(self):
         agent = self.task.agent
-        if self.ready or not self._channel.withdraw(self._short):
+        if self.ready or not self.channel.withdraw(self._short):
             transfer = self._transfer
             if transfer is None or not agent.transfers.withdraw(transfer.number):
                 raise TooLate(f"{self}: it is too late to cancel it; wait for it")
-            if self._channel.peer == self.task.cab.id:
+            if self.channel.peer == self.task.cab.id:
                 agent.withdraw(transfer.number)
             else:
-                await agent.command(self._channel.peer, self.task.number, Command.WITHDRAWN, transfer.number)
+                await agent.command(self.channel.peer, self.task.number, Command.WITHDRAWN, transfer.number)
         else:
             error = MessageWithdrawn(f"{self}: it was withdrawn")
             if self._transfer is not None:
@@ -216,6 +224,8 @@ class ReceiveHandle(Handle):
     buffer : Buffer, writable bytes-like or None
     sources : Sources
     selector : int or callable
+    room : int or None
+        Bytes that there is room for, if there is no buffer yet; None: as many as there are.
 
     Members
     -------
@@ -227,7 +237,7 @@ class ReceiveHandle(Handle):
 
     __slots__ = ("source", "data", "_receive", "_buffer", "_fetching")
 
-    def __init__(self, task, buffer, sources, selector):
+    def __init__(self, task, buffer, sources, selector, room=None):
         super().__init__(task)
         self.source = self.data = None
         if buffer is not None and not isinstance(buffer, Buffer):
@@ -236,7 +246,7 @@ class ReceiveHandle(Handle):
                 raise TypeError("a message is received into a Buffer or a writable object such as bytearray")
         self._buffer = buffer
         self._fetching = None  # Thread that does it
-        self._receive = Receive(sources, selector, None if buffer is None else len(buffer))
+        self._receive = Receive(sources, selector, room if buffer is None else len(buffer))
         kernel = task.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         if isinstance(buffer, Buffer):
@@ -294,7 +304,7 @@ class ReceiveHandle(Handle):
     async def _until(self, timeout):
         """Waits until there is something to fetch, or it was fetched."""
         task, receive = self.task, self._receive
-        channel = self._only()
+        channel = self.channel
         receive.waiter = task.cab.kernel.current
         if channel is not None:
             await channel.watch.begin()
@@ -305,11 +315,11 @@ class ReceiveHandle(Handle):
             if channel is not None:
                 channel.watch.end()
 
-    def _only(self):
+    @property
+    def channel(self):
         """The Channel by which alone the message can come, or None."""
-        places = self._receive.sources.places
-        cabs = {cab for cab, _ in places} if places else ()
-        return self.task.agent.channel(*cabs) if len(cabs) == 1 else None
+        cab = self._receive.sources.cab
+        return None if cab is None else self.task.agent.channel(cab)
 
     async def _fetch(self):
         """Brings the bytes of the message, which has come, to their place."""
@@ -319,6 +329,7 @@ class ReceiveHandle(Handle):
             if receive.error is not None:
                 raise receive.error
             await self.task.inbox.wait(self, lambda: not arrival.moving)
+            await self._prepare(arrival)
             if arrival.transfer:
                 await self._give(arrival)
                 await self._pull(arrival)
@@ -326,6 +337,9 @@ class ReceiveHandle(Handle):
                 await self._copy(arrival)
         except TaskError as error:
             self._end(error)
+
+    async def _prepare(self, arrival):
+        """For a subclass: the message is there, and is to be fetched."""
 
     async def _give(self, arrival):
         """The slot of the message is not needed any more."""

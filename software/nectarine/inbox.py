@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import BufferTooShort
 
-__all__ = ["ANY", "Arrival", "Inbox", "Receive", "Sources", "selects"]
+__all__ = ["ANY", "Arrival", "Inbox", "Look", "Receive", "Sources", "selects"]
 
 #: Any source; any type.
 ANY = -1
@@ -30,6 +30,22 @@ class Sources:
 
     places: frozenset | None
     words: str
+
+    @property
+    def cab(self):
+        """ID of the CAB from which alone their messages can come, or None."""
+        cabs = {cab for cab, _ in self.places} if self.places else ()
+        return next(iter(cabs)) if len(cabs) == 1 else None
+
+
+class Look:
+    """A task that waits until there is a message of ``sources``, without a receive. ``error``: there can be none."""
+
+    __slots__ = ("sources", "error")
+
+    def __init__(self, sources):
+        self.sources = sources
+        self.error = None
 
 
 class Arrival:
@@ -137,16 +153,18 @@ class Inbox:
         That no receive has got, in the order in which they came.
     receives : list of Receive
         That have got none, in the order in which they were called.
+    looks : list of Look
     waiting : list of (Thread, callable() → bool)
         Threads that wait until something is true; looked at when something has come.
     """
 
-    __slots__ = ("kernel", "arrivals", "receives", "waiting", "_count")
+    __slots__ = ("kernel", "arrivals", "receives", "looks", "waiting", "_count")
 
     def __init__(self, kernel):
         self.kernel = kernel
         self.arrivals = []
         self.receives = []
+        self.looks = []
         self.waiting = []
         self._count = 0
 
@@ -217,12 +235,14 @@ class Inbox:
         return None
 
     def fail(self, place, error):
-        """Receives from tasks of CAB ``place`` alone end by ``error``."""
+        """Receives and looks for messages from tasks of CAB ``place`` alone end by ``error``."""
         for receive in list(self.receives):
-            places = receive.sources.places
-            if places and all(cab == place for cab, _ in places):
+            if receive.sources.cab == place:
                 self.receives.remove(receive)
                 receive.error = error
+        for look in self.looks:
+            if look.sources.cab == place:
+                look.error = error
         self.changed()
 
     def _look(self):
@@ -242,7 +262,9 @@ class Inbox:
         """Waits until ``ready()``, ``timeout`` CPU cycles at most (TimedOut). ``what`` is shown of a thread that waits
         for ever."""
         kernel = self.kernel
-        while not ready():
-            entry = kernel.current, ready
-            self.waiting.append(entry)
-            await kernel.block(what, lambda: self.waiting.remove(entry), timeout=timeout)
+        thread = kernel.current
+        with thread.calling(what):
+            while not ready():
+                entry = thread, ready
+                self.waiting.append(entry)
+                await kernel.block(what, lambda: self.waiting.remove(entry), timeout=timeout)

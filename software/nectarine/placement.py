@@ -17,15 +17,15 @@ class Placement:
     ----------
     given : path, dict or None
         Path of a TOML file with tables ``[tasks.NAME]``, or the same as a dict. Keys: ``function`` (str), ``on`` (name
-        of a CAB, or list of such names, taken in turns), ``count`` (int: tasks ``NAME.0`` to ``NAME.count-1``),
+        of a CAB or node, or list of such names, taken in turns), ``count`` (int: tasks ``NAME.0`` to ``NAME.count-1``),
         ``args`` (list).
-    cabs : list of str
-        Names of all CABs.
+    cabs, nodes : list of str, list of str
+        Names of all CABs, and of all nodes.
     """
 
-    __slots__ = ("_cabs", "_tables", "_turns")
+    __slots__ = ("_cabs", "_places", "_tables", "_turns")
 
-    def __init__(self, given, cabs):
+    def __init__(self, given, cabs, nodes=()):
         if isinstance(given, (str, Path)):
             try:
                 given = tomllib.loads(Path(given).read_text()).get("tasks", {})
@@ -34,6 +34,7 @@ class Placement:
             except tomllib.TOMLDecodeError as error:
                 raise ProgramError(f"the placement {given} is no TOML: {error}") from None
         self._cabs = list(cabs)
+        self._places = [*cabs, *nodes]
         self._tables = given or {}
         self._turns = {}  # name, or None for tasks of which nothing is said -> how many have been placed
         for name, table in self._tables.items():
@@ -42,8 +43,8 @@ class Placement:
                     f"placement of task {name}: a table with {', '.join(sorted(_KEYS))} is expected"
                     + (f", not with {', '.join(wrong)}" if isinstance(table, dict) else "")
                 )
-            for cab in self._named(name):
-                self._check(name, cab)
+            for place in self._named(name):
+                self._check(name, place)
 
     def tasks(self):
         """(name, name of the function, args) of each task that the file starts."""
@@ -54,7 +55,8 @@ class Placement:
                 yield from ((each, table["function"], table.get("args", ())) for each in names)
 
     def place(self, name, on=None):
-        """Name of the CAB for task ``name``; ``on``: as the program says. ProgramError if there is no such CAB."""
+        """Name of the CAB or node for task ``name``; ``on``: as the program says. ProgramError if there is no such CAB
+        or node."""
         if on is not None:
             self._check(name, on)
             return on
@@ -70,6 +72,6 @@ class Placement:
         on = self._tables.get(name, {}).get("on", [])
         return [on] if isinstance(on, str) else on
 
-    def _check(self, name, cab):
-        if cab not in self._cabs:
-            raise ProgramError(f"task {name} is placed on {cab!r}; there are: {', '.join(self._cabs)}")
+    def _check(self, name, place):
+        if place not in self._places:
+            raise ProgramError(f"task {name} is placed on {place!r}; there are: {', '.join(self._places)}")

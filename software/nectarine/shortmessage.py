@@ -9,11 +9,14 @@ class ShortMessage:
     envelope, data : bytes, bytes
     then : callable(TaskError or None) or None
         Called once, at either level: its bytes have been copied into a slot, or the error says why they never were.
+    noted : int
+        Its number in a recording; 0: it is not recorded.
     """
 
-    __slots__ = ("envelope", "data", "then")
+    __slots__ = ("envelope", "data", "then", "noted")
 
-    def __init__(self, envelope, data=b"", then=None):
+    def __init__(self, envelope, data=b"", then=None, noted=0):
+        self.noted = noted
         self.envelope = envelope
         self.data = data
         self.then = then

@@ -10,7 +10,7 @@ from .agent import Command
 from .buffer import Buffer
 from .copies import Copies
 from .handle import Handle, ReceiveHandle, SendHandle
-from .inbox import ANY, Sources
+from .inbox import ANY, Look, Sources
 
 __all__ = ["Task", "TaskExit"]
 
@@ -37,6 +37,10 @@ class Task:
         All tasks of the application by name; ``task.tasks["fft.3"]`` has ``name``, ``number``, ``cab``.
     cab : Cab
         The CAB that it runs on, with all its calls.
+    on : Cab or Node
+        What it runs on: of a task on a node the node, which has no ``cab``.
+    node : Node or None
+        The node that it runs on, if it does.
     copies : Copies
         Bytes of its messages that CPU and DMA have moved.
     """
@@ -68,15 +72,35 @@ class Task:
         return self.record.number
 
     @property
+    def on(self):
+        """See above."""
+        return self.cab
+
+    @property
+    def node(self):
+        """The Node that it runs on; None on a CAB."""
+        return None
+
+    @property
+    def kernel(self):
+        """That of its CAB."""
+        return self.cab.kernel
+
+    @property
     def tasks(self):
         """See above."""
         return self.directory
 
     # -- buffers -------------------------------------------------------------------------------------
     @blocking
-    async def buffer(self, length):
+    async def buffer(self, length, memory=None):
         """A Buffer of ``length`` bytes in the memory of its CAB; waits until there is room. It is freed when the task
-        ends, at the latest. Raises OutOfMemory if there can never be room."""
+        ends, at the latest. Raises OutOfMemory if there can never be room. ``memory``, for tasks on nodes: "node" (by
+        default) or "cab"; ProgramError if a task on a CAB asks for the node's."""
+        if memory not in (None, "cab"):
+            raise ProgramError(
+                f"task {self.name} runs on {self.cab.name}: its buffers lie in CAB memory, not {memory!r}"
+            )
         buffer = Buffer(self.cab.memory, await self.cab.memory.allocate(length), length)
         self._buffers = [each for each in self._buffers if not each.freed] + [buffer]
         return buffer
@@ -125,7 +149,10 @@ class Task:
         ``length``, ``data``. Raises BufferTooShort (the message is kept), PeerStopped, PeerStartedAnew if it can come
         from one CAB only; TimedOut after ``timeout_us`` microseconds.
         """
-        handle = ReceiveHandle(self, buffer, self._sources(source), self._selector(type))
+        return await self.take(ReceiveHandle(self, buffer, self._sources(source), self._selector(type)), timeout_us)
+
+    async def take(self, handle, timeout_us):
+        """Waits for the message of a ReceiveHandle, and returns the handle; gives it up if that fails."""
         try:
             return await handle.wait(timeout_us)
         except GeneratorExit:
@@ -144,17 +171,19 @@ class Task:
     @blocking
     async def probe(self, source=ANY, type=ANY, timeout_us=0):
         """Looks for a message as ``receive`` would take, and leaves it there. Returns (source, type, length), or None
-        if there is none within ``timeout_us`` microseconds (None: waits)."""
+        if there is none within ``timeout_us`` microseconds (None: waits). Raises PeerStopped, PeerStartedAnew as
+        ``receive``."""
         sources, selector = self._sources(source), self._selector(type)
         kernel = self.cab.kernel
         kernel.door.spend(kernel.costs.nectarine_receive)
         await kernel.pause()
         if timeout_us is None or timeout_us > 0:
             try:
-                await self.inbox.wait(
+                await self._until(
                     f"probe of messages from {sources.words}",
                     lambda: self.inbox.find(sources, selector) is not None,
                     kernel.cycles(timeout_us),
+                    [sources],
                 )
             except TimedOut:
                 return None
@@ -164,26 +193,57 @@ class Task:
     @blocking
     async def select(self, items, timeout_us=None):
         """Waits until one of ``items`` is ready, and returns it: a Handle that is over, or a source (task or name) from
-        which a message may be received. The first in the list, if several are. TimedOut after ``timeout_us``
-        microseconds."""
+        which a message may be received. The first in the list, if several are. PeerStopped or PeerStartedAnew if that
+        happens to the CAB of such a source; TimedOut after ``timeout_us`` microseconds."""
         kernel = self.cab.kernel
         kernel.check_pending()
-        choices = []
+        choices, looks, channels = [], [], []
         for item in items:
             if isinstance(item, Handle):
                 if isinstance(item, ReceiveHandle):
                     item.hasten()
                 choices.append((item, lambda item=item: item.ready))
+                channels.append(item.channel)
             else:
                 sources = self._sources(item)
+                looks.append(sources)
                 choices.append((item, lambda sources=sources: self.inbox.find(sources, ANY) is not None))
         if not choices:
             raise ValueError("select of nothing would wait for ever: give it handles or sources")
-        words = ", ".join(str(item) if isinstance(item, Handle) else self._sources(item).words for item, _ in choices)
-        await self.inbox.wait(
-            f"select of {words}", lambda: any(ready() for _, ready in choices), kernel.cycles(timeout_us)
+        await self._until(
+            f"select of {', '.join(self._words(item) for item, _ in choices)}",
+            lambda: any(ready() for _, ready in choices),
+            kernel.cycles(timeout_us),
+            looks,
+            channels,
         )
         return next(item for item, ready in choices if ready())
+
+    async def _until(self, what, ready, timeout, looks, channels=()):
+        """Waits until ``ready()``. ``looks``: Sources for whose messages it waits, ``channels``: others that it may
+        depend on; their CABs are asked whether they are there. Raises the error by which a look has ended."""
+        inbox = self.inbox
+        looks = [Look(sources) for sources in looks]
+        cabs = [look.sources.cab for look in looks]
+        channels = [*channels, *(None if cab is None else self.agent.channel(cab) for cab in cabs)]
+        watches = dict.fromkeys(channel.watch for channel in channels if channel is not None)
+        inbox.looks += looks
+        begun = []
+        try:
+            for watch in watches:
+                begun.append(watch)
+                await watch.begin()
+            await inbox.wait(what, lambda: ready() or any(look.error for look in looks), timeout)
+        finally:
+            inbox.looks = [look for look in inbox.looks if look not in looks]
+            for watch in begun:
+                watch.end()
+        if not ready():
+            raise next(look.error for look in looks if look.error)
+
+    def _words(self, item):
+        """What ``select`` calls an item."""
+        return str(item) if isinstance(item, Handle) else self._sources(item).words
 
     def _sources(self, source):
         if isinstance(source, int) and source == ANY:
@@ -199,10 +259,11 @@ class Task:
 
     # -- tasks ---------------------------------------------------------------------------------------
     @blocking
-    async def spawn(self, name, function, *args, on=None):
-        """Starts another task, ``function(task, *args)``, on the CAB named ``on``, by default where the application
-        places it. Returns its Record: messages may be sent to it at once."""
-        record = self.application.register(name, function, args, on)
+    async def spawn(self, name, function, *args, on=None, protected=False):
+        """Starts another task, ``function(task, *args)``, on the CAB or node named ``on``, by default where the
+        application places it. ``protected``: in a protection domain of its own. Returns its Record: messages may be
+        sent to it at once."""
+        record = self.application.register(name, function, args, on, protected)
         if record.place[0] == self.cab.id:
             self.application.start(self.agent, record.number)
         else:

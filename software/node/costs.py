@@ -48,6 +48,11 @@ class NodeCosts(Table):
     poll: int = cost(6, "look once more: test of the word that was loaded, time, branch; 5 instructions")
     receive: int = cost(26, "for each message: step the count, take its entry apart; 20 instructions")
     release: int = cost(14, "give a message back: step the count; 11 instructions")
+    nx_call: int = cost(8, "for each call of NX/2: check node, process and type, find their task; 6 instructions")
+    nx_combine: int = cost(
+        14, "for each number combined with another: two loads, an operation, a store; 5 instructions"
+    )
+    swap_word: int = cost(6, "for each word whose bytes change their order: shifts and masks; 5 instructions")
     copy_word: int = cost(
         2, "for each word between the node's memory and the CAB: load or store, and the loop's share, unrolled"
     )

@@ -17,6 +17,7 @@ __all__ = [
     "ARRIVAL",
     "BELL",
     "BOXES",
+    "CALL",
     "CHUNK",
     "COMMAND",
     "COMMANDS",
@@ -37,8 +38,10 @@ __all__ = [
     "POOL",
     "POOL_BYTES",
     "RINGS_BYTES",
+    "SLEEPING",
     "VECTOR",
     "arrival_at",
+    "call_at",
     "chunk_at",
     "command_at",
     "file_at",
@@ -54,6 +57,8 @@ HELLO = Struct(">IIII")
 HEADER = AREA
 #: Commands put, then for each box messages released; counts modulo 2**32, written by the node.
 COUNTS = AREA + 0x20
+#: Processes that do not poll but sleep until the CAB calls; written by the node.
+SLEEPING = AREA + 0x64
 #: Boxes: mailboxes that a node may read from at the same time.
 BOXES = 16
 #: Commands, and messages in each box, at the same time.
@@ -66,6 +71,8 @@ CHUNK = 4096
 #: A command: code and box and port, CAB or number, address, bytes, time-out in microseconds. Behind it the CAB's
 #: OUTCOME.
 COMMAND = Struct(">IIIII")
+#: What a WORK command is to do: eight words, of which the layer above knows the meaning.
+CALL = Struct(">8I")
 #: Two values, the command's number shifted by 8 with its Status.
 OUTCOME = Struct(">III")
 #: A message in a box: address, bytes, source and number, count of the messages in that box.
@@ -82,6 +89,7 @@ RINGS_BYTES = 0x1800
 _COMMAND_RING = AREA + 0x80
 _FILE_RING = AREA + 0x500
 _BOX_RINGS = AREA + 0x800
+_CALLS = AREA + 0x1800
 _CHUNKS = AREA + 0x2000
 #: Where the node builds messages; it gives the bytes out itself.
 POOL_BYTES = 1 << 17
@@ -105,6 +113,7 @@ class Code(IntEnum):
     FREE = 5  # give an answer's memory back
     SERVE = 6  # have the requests for a service put into a box
     REPLY = 7  # answer a request
+    WORK = 8  # have a worker of that number carry out a call
 
 
 class FileCode(IntEnum):
@@ -142,6 +151,11 @@ class Mode(IntEnum):
 def command_at(number):
     """Address of the slot of command ``number``."""
     return _COMMAND_RING + number % COMMANDS * (COMMAND.size + OUTCOME.size)
+
+
+def call_at(number):
+    """Address of the CALL of command ``number``, if it is WORK."""
+    return _CALLS + number % COMMANDS * CALL.size
 
 
 def file_at(number):

@@ -3,6 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 2.3 and 6.2.3. A process runs until it waits or polls; what the system
 does beside that is in the costs."""
 
+from ..computer import Computer
 from ..door import BusError
 from ..kernel.kernel import Kernel
 from ..kernel.plain import blocking
@@ -44,6 +45,10 @@ class Node:
         Which start of the CAB it has seen; 0: none yet.
     cab_id : int or None
         The CAB's ID.
+    computer : Computer
+        How it keeps numbers: byte order and word size.
+    on_call : list of callables
+        Of layers above: called by the system process when the CAB has called.
     """
 
     def __init__(self, name, door, costs=SUN4, on_spawn=None, names=None):
@@ -56,6 +61,8 @@ class Node:
         self.kernel.boot.append(lambda: door.attach(self._interrupt))
         self.boot = 0
         self.cab_id = None
+        self.computer = Computer("big", 32)
+        self.on_call = []
         self.shared = Shared(self)
         self.datagram = NodeDatagram(self)
         self.request = NodeRequests(self)
@@ -163,6 +170,9 @@ class Node:
                     self.files.begin()
                     while self._waiting:
                         kernel.wake(self._waiting.pop())
+                self.shared.called()
+                for action in self.on_call:
+                    action()
                 await self.files.serve(posted)
             except BusError:
                 pass  # the CAB is being reset: it calls again when it has started

@@ -32,6 +32,7 @@ from .layout import (
     POOL,
     POOL_BYTES,
     RINGS_BYTES,
+    SLEEPING,
     VECTOR,
     Code,
     arrival_at,
@@ -77,6 +78,9 @@ class NodePort:
     counters : NodeCounters
     on_bell : list of coroutine functions
         Called at interrupt level when the node has called.
+    workers : dict of int → callable(int)
+        Of layers above: called by the port's thread with the number of a WORK command for that worker, which ends it by
+        ``answer``.
     """
 
     __slots__ = (
@@ -85,6 +89,7 @@ class NodePort:
         "door",
         "counters",
         "on_bell",
+        "workers",
         "boot",
         "_boxes",
         "_answers",
@@ -106,6 +111,7 @@ class NodePort:
         self.door = cab.door
         self.counters = NodeCounters()
         self.on_bell = []
+        self.workers = {}
         self.boot = boot
         self._boxes = {}
         self._answers = {}  # address -> Message of an answer that the node has
@@ -247,6 +253,10 @@ class NodePort:
                 self._apart(number, self._call(self._member(cab), port, area, timeout_us))
             elif code == Code.REPLY:
                 self._apart(number, self._reply(cab, area))
+            elif code == Code.WORK:
+                if port not in self.workers:
+                    raise _Refused(Status.BAD_CONNECTION)
+                self.workers[port](number)
             elif code == Code.FREE:
                 await self._finish(number, self._free(address))
             elif code == Code.OPEN:
@@ -295,6 +305,19 @@ class NodePort:
             command_at(number) + COMMAND.size, OUTCOME.pack(first, second, (number + 1 & MASK) << 8 | status)
         )
 
+    async def answer(self, number, first=0, second=0):
+        """By a thread: a WORK command is done. Calls the node if processes of it sleep."""
+        self.counters.commands += 1
+        self._tell(number, Status.DONE, first, second)
+        if await self.door.read(SLEEPING):
+            self.call_node()
+
+    def show(self, message):
+        """Lends a message to the node until it gives it back by FREE. It lies in pages of its own. From both levels."""
+        self.lend(message)
+        if message.address is not None:
+            self._answers[message.address] = message
+
     # -- the commands --------------------------------------------------------------------------------
     async def _open(self, number, mailbox):
         target = self.cab.mailbox(mailbox)
@@ -342,9 +365,7 @@ class NodePort:
         call = await self.cab.request.start((cab, service), area, timeout_us or None)
         message = await call.message()
         await self.isolate(message)
-        self.lend(message)
-        if message.address is not None:
-            self._answers[message.address] = message
+        self.show(message)
         return message.address or 0, message.length
 
     async def _free(self, address):

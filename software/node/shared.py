@@ -21,14 +21,30 @@ from ..errors import (
 )
 from ..kernel.allocator import Allocator
 from ..packet import Status
-from .layout import BOXES, COMMAND, COMMANDS, COUNTS, MASK, OUTCOME, POOL, POOL_BYTES, Code, command_at
+from .layout import (
+    BOXES,
+    CALL,
+    COMMAND,
+    COMMANDS,
+    COUNTS,
+    MASK,
+    OUTCOME,
+    POOL,
+    POOL_BYTES,
+    SLEEPING,
+    Code,
+    call_at,
+    command_at,
+)
 
 __all__ = ["Command", "PATIENCE_US", "Shared"]
 
 #: How long a command of which no time is known may take, in microseconds.
 PATIENCE_US = 100_000
+#: How long a process polls for the end of a command that may last for ever, before it sleeps, in microseconds.
+_SPIN_US = 1_000
 #: Commands whose outcome has values.
-_VALUED = (Code.CALL, Code.REPLY)
+_VALUED = (Code.CALL, Code.REPLY, Code.WORK)
 _STATUS = frozenset(Status)
 _ERRORS = {
     Status.TOO_LONG: MessageTooLong,
@@ -75,6 +91,8 @@ class Shared:
         self.node = node
         self.door = node.door
         self.costs = node.costs
+        self._failed = False  # the CAB's software has stopped
+        self._sleepers = {}  # processes that sleep until the CAB calls (a dict as an ordered set)
         self.begin()
 
     def begin(self):
@@ -151,8 +169,9 @@ class Shared:
         return address
 
     # -- commands ------------------------------------------------------------------------------------
-    async def place(self, code, what, *, box=0, port=0, cab=0, address=0, length=0, timeout_us=0):
-        """Gives the CAB a command; the Command. The area is given back to the pool when it is done."""
+    async def place(self, code, what, *, box=0, port=0, cab=0, address=0, length=0, timeout_us=0, call=None):
+        """Gives the CAB a command; the Command. The area is given back to the pool when it is done. ``call``: eight
+        words that go with it."""
         while True:
             old = self._slots[self._next % COMMANDS]
             if old is None or old.outcome is not None:
@@ -164,6 +183,8 @@ class Shared:
         )
         door = self.door
         door.spend(self.costs.command)
+        if call is not None:
+            self.store(call_at(number), CALL.pack(*call))
         door.write_block(
             command_at(number), COMMAND.pack(code << 24 | box << 16 | port, cab, address, length, timeout_us)
         )
@@ -187,6 +208,54 @@ class Shared:
         if status in _ERRORS:
             raise _ERRORS[status](text)
         raise BadCommand(Status(status), text) if status < Status.TOO_LONG else ProgramError(text)
+
+    async def outlast(self, command):
+        """Waits for the end of a WORK command, which may last for ever: polls for a while, then sleeps until the CAB
+        calls. Returns status and two values. Raises CabSilent if the CAB has started anew."""
+        node, door, kernel = self.node, self.door, self.node.kernel
+        thread = kernel.current
+        end = await door.now() + node.cycles(_SPIN_US)
+        with self.bus():
+            while True:
+                kernel.check_pending()
+                door.spend(self.costs.poll)
+                if await self._look(command):
+                    return command.outcome
+                if self._failed:
+                    raise CabSilent(
+                        f"the CAB of {node.name} has stopped: whether it has done {command.what} is not known"
+                    )
+                if await door.now() < end:
+                    if not kernel.idle:
+                        await kernel.pause()
+                    continue
+                self._sleepers[thread] = None
+                door.write(SLEEPING, len(self._sleepers))
+                if await self._look(command):  # it was done before the CAB could see that somebody sleeps
+                    del self._sleepers[thread]
+                    return command.outcome
+                await kernel.block(command.what, lambda: self._sleepers.pop(thread))
+
+    def called(self):
+        """By the system process: the CAB has called. Those who sleep look again."""
+        if self._sleepers:
+            self.door.write(SLEEPING, 0)
+            self.door.spend(len(self._sleepers) * self.costs.wake)
+            self._rouse()
+
+    def fail(self):
+        """From outside: the CAB's software has stopped, which a line of the bus tells (SYSFAIL)."""
+        self._failed = True
+        self._rouse()
+
+    def recover(self):
+        """From outside: it starts again."""
+        self._failed = False
+
+    def _rouse(self):
+        while self._sleepers:
+            thread, _ = self._sleepers.popitem()
+            self.node.kernel.wake(thread)
 
     async def _wait(self, command, patience_us=PATIENCE_US):
         """Until its outcome is known."""

@@ -8,6 +8,8 @@ from ..errors import ProgramError
 from ..kernel.kernel import checked
 from ..kernel.plain import as_coroutine
 from ..nectarine import Application
+from .keeper import Keeper
+from .nodeprocess import NodeProcess, keeper_on
 from .process import Process
 
 __all__ = ["ALL", "NX", "PROCESSES", "calling"]
@@ -36,7 +38,8 @@ class NX:
     ----------
     system : System
     nodes : list of str, int or None
-        Names of the CABs that are nodes 0, 1, 2, …; an int: the first so many CABs; None: all CABs in their order.
+        Names of the CABs, or of workstations behind them, that are nodes 0, 1, 2, …; an int: the first so many CABs;
+        None: all CABs in their order.
 
     Members
     -------
@@ -54,10 +57,14 @@ class NX:
                 raise ProgramError(f"the system has {len(names)} CABs: it cannot give {nodes} nodes")
             nodes = names[:nodes]
         self._cabs = list(names if nodes is None else nodes)
+        behind = {node.name for node in system.nodes.values()}
         for name in self._cabs:
-            system.cab(name)
+            if name not in behind:
+                system.cab(name)
         if not self._cabs or len(set(self._cabs)) != len(self._cabs):
-            raise ProgramError(f"each node is a CAB of its own, not as in {', '.join(self._cabs) or 'an empty list'}")
+            raise ProgramError(
+                f"each node is a CAB or a workstation of its own, not as in {', '.join(self._cabs) or 'an empty list'}"
+            )
         self.application = Application(system)
         self._records = {}  # (node, pid) -> Record
         self._addresses = {}  # number of a task -> (node, pid)
@@ -99,13 +106,17 @@ class NX:
 
     async def _run(self, task, node, pid, function, args):
         """The task of a process."""
-        process = Process(self, task, node, pid, self._keepers[node])
+        if task.on is task.node:
+            keeper = await keeper_on(task, self._keepers[node])
+            process = NodeProcess(self, task, node, pid, keeper)
+        else:
+            process = Process(self, task, node, pid, Keeper(task, self._keepers[node]))
         _RUNNING.append(process)
         try:
             return await as_coroutine(function, process, *args)
         finally:
             _RUNNING.remove(process)
-            await process.keeper.stop()
+            await process.stop()
 
     # -- for processes -------------------------------------------------------------------------------
     def _check(self, call, node):

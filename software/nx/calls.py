@@ -50,7 +50,7 @@ def _for_the_caller(method):
 
     @functools.wraps(method)
     def call(*args, **options):
-        return method(calling(method.__name__), *args, **options)
+        return getattr(calling(method.__name__), method.__name__)(*args, **options)
 
     return call
 

@@ -16,8 +16,7 @@ from struct import Struct, error, pack, unpack
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
 from ..nectarine.buffer import Buffer
-from ..nectarine.inbox import Sources
-from .messages import OWN_TYPES, Receiving, buffer_of, type_of
+from .messages import OWN_TYPES, buffer_of, type_of
 
 __all__ = ["GlobalCalls"]
 
@@ -97,10 +96,8 @@ class GlobalCalls:
 
     async def _take(self, kind, node):
         """Receives bytes from the process of the same id on ``node``."""
-        sources = Sources(frozenset([self.nx.record(kind.name, node, self.pid).place]), f"node {node}")
-        receiving = Receiving(self, kind.name, OWN_TYPES + kind, None, sources)
-        await self.finish_operation(receiving)
-        return receiving.data
+        record = self.nx.record(kind.name, node, self.pid)
+        return await self.receive_from(kind.name, record, f"node {node}", OWN_TYPES + kind)
 
     async def _doubling(self, kind, data, combine):
         """Combines the bytes of all nodes: ``await combine(of lower nodes, of upper nodes)``. Returns the result."""

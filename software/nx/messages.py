@@ -8,7 +8,18 @@ from ..nectarine.buffer import Buffer
 from ..nectarine.handle import ReceiveHandle
 from ..nectarine.inbox import Sources, selects
 
-__all__ = ["ANYONE", "OWN_TYPES", "Receipt", "Receiving", "Sending", "buffer_of", "selector_of", "type_of", "words_of"]
+__all__ = [
+    "ANYONE",
+    "OWN_TYPES",
+    "Receipt",
+    "Receiving",
+    "Sending",
+    "buffer_of",
+    "selector_of",
+    "too_long",
+    "type_of",
+    "words_of",
+]
 
 #: Messages of any process.
 ANYONE = Sources(None, "any process")
@@ -63,6 +74,18 @@ def buffer_of(call, buf, length, writable=False):
     return buf[:length]
 
 
+def too_long(nx, call, room, arrivals, selector):
+    """What to say of the message among ``arrivals`` that has more bytes than ``room``; None if it is not there."""
+    for arrival in arrivals:
+        if arrival.length > room and selects(selector, arrival.type):
+            node, pid = nx.address(arrival.source)
+            return (
+                f"{call}: the message of type {arrival.type} from node {node}, process {pid} has {arrival.length} "
+                f"bytes, the buffer {room}: receive it with a larger buffer"
+            )
+    return None
+
+
 class Receipt:
     """A message that was received or probed for: ``type``, ``count`` (bytes), ``node`` and ``pid`` of its sender."""
 
@@ -107,19 +130,9 @@ class Receiving(ReceiveHandle):
         try:
             await self.wait()
         except BufferTooShort as error:
-            raise ProgramError(self._too_long() or f"{self.call}: {error}") from None
+            said = too_long(self.process.nx, self.call, self.room, self.task.inbox.arrivals, self.selector)
+            raise ProgramError(said or f"{self.call}: {error}") from None
         return Receipt(self.type, self.length, self.process.nx.address(self.source.place))
-
-    def _too_long(self):
-        """What to say of the message that is too long."""
-        for arrival in self.task.inbox.arrivals:
-            if arrival.length > self.room and selects(self.selector, arrival.type):
-                node, pid = self.process.nx.address(arrival.source)
-                return (
-                    f"{self.call}: the message of type {arrival.type} from node {node}, process {pid} has "
-                    f"{arrival.length} bytes, the buffer {self.room}: receive it with a larger buffer"
-                )
-        return None
 
 
 class Sending:
@@ -132,7 +145,8 @@ class Sending:
         self.handles = handles
 
     def __str__(self):
-        return f"{self.call}: {', '.join(map(str, self.handles))}"
+        to = [handle.to.name for handle in self.handles]
+        return f"{self.call} of type {self.handles[0].type} to {to[0] if len(to) == 1 else f'{len(to)} processes'}"
 
     @property
     def ready(self):
@@ -144,5 +158,6 @@ class Sending:
 
     async def outcome(self):
         """Waits until all have left. Raises the error of the first that never will."""
-        for handle in self.handles:
-            await handle.wait()
+        with self.handles[0].task.kernel.current.calling(self):
+            for handle in self.handles:
+                await handle.wait()

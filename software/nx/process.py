@@ -4,12 +4,14 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 4: names, paramet
 ``masktrap`` and ``flick`` are as in Intel's library. Specification: docs/nx.md.
 """
 
+from ...hdl.host.events import Layer
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
 from ..nectarine.buffer import Buffer
+from ..nectarine.inbox import Sources
 from ..nectarine.options import SHORT
+from ..packet import ANY_CAB
 from .globals import GlobalCalls
-from .keeper import Keeper
 from .messages import ANYONE, Receipt, Receiving, Sending, buffer_of, selector_of, type_of, words_of
 
 __all__ = ["Process"]
@@ -33,8 +35,8 @@ class Process(GlobalCalls):
     nx : NX
     task : Task
         Its Nectarine task.
-    cab : Cab
-        The CAB that is its node, with all its calls.
+    cab : Cab or Node
+        The CAB or the workstation that is its node, with all its calls.
     thread : Thread
     node, pid : int
         As ``mynode`` and ``mypid`` tell.
@@ -45,14 +47,14 @@ class Process(GlobalCalls):
     __slots__ = ("nx", "task", "cab", "thread", "node", "pid", "keeper", "_operations", "_last", "hooks", "_masked",
                  "_handling", "_receipt")  # fmt: skip
 
-    def __init__(self, nx, task, node, pid, keepers):
+    def __init__(self, nx, task, node, pid, keeper):
         self.nx = nx
         self.task = task
-        self.cab = task.cab
-        self.thread = task.cab.kernel.current
+        self.cab = task.on
+        self.thread = task.kernel.current
         self.node = node
         self.pid = pid
-        self.keeper = Keeper(task, keepers)
+        self.keeper = keeper
         self._operations = {}  # message id -> Sending or Receiving
         self._last = 0  # message id
         self.hooks = []
@@ -90,6 +92,10 @@ class Process(GlobalCalls):
             finally:
                 self._receipt, self._handling = receipt, False
 
+    async def stop(self):
+        """The process has ended."""
+        await self.keeper.stop()
+
     async def until(self, what, ready):
         """Waits until ``ready()``; handlers whose messages come meanwhile run."""
         while not ready():
@@ -106,20 +112,28 @@ class Process(GlobalCalls):
     async def send_to(self, call, type, data, records):
         """Begins to send the same bytes to several tasks. Returns the Sending."""
         task = self.task
-        if len(records) == 1 or isinstance(data, Buffer) or len(data) <= SHORT:
-            return Sending(call, [await task.isend(record, data, type) for record in records])
-        copy = await task.buffer(len(data))
-        copy.write(data)
-        task.copies.cpu_out += len(data)
-        sending = Sending(call, [await task.isend(record, copy, type) for record in records])
-        copy.free()
-        return sending
+        destination = records[0].place[0] if len(records) == 1 else ANY_CAB
+        with task.cab.kernel.notes.behind(Layer.NX, destination, len(data)):
+            if len(records) == 1 or isinstance(data, Buffer) or len(data) <= SHORT:
+                return Sending(call, [await task.isend(record, data, type) for record in records])
+            copy = await task.buffer(len(data))
+            copy.write(data)
+            task.copies.cpu_out += len(data)
+            sending = Sending(call, [await task.isend(record, copy, type) for record in records])
+            copy.free()
+            return sending
 
     async def receiving(self, call, typesel, buf, length):
         """Begins to receive, whether anything waits for the message or not. Returns the Receiving."""
         receiving = Receiving(self, call, selector_of(call, typesel), buffer_of(call, buf, length, True))
         await receiving.begin()
         return receiving
+
+    async def receive_from(self, kind, record, source, type):
+        """The bytes of the next message of ``type`` from a task; ``source`` names it in the call ``kind``."""
+        receiving = Receiving(self, kind, type, None, Sources(frozenset([record.place]), source))
+        await self.finish_operation(receiving)
+        return receiving.data
 
     def _number(self, operation):
         self._last += 1

@@ -196,7 +196,7 @@ class Calling:
         if self._answer is None:
             raise ValueError("the answer has been taken before")
         answer, self._answer = self._answer, None
-        return answer
+        return self._kernel.notes.taken(answer)
 
     async def _wait(self):
         thread = self._kernel.current

@@ -3,7 +3,7 @@
 Source: see ``software.transport.request``.
 """
 
-from ..packet import PacketKind
+from ..packet import PacketKind, Protocol
 from .call import Call, Calling
 from .datagram import MAX_MESSAGE
 from .fragmentation import pack_up
@@ -92,7 +92,8 @@ class Client:
             peer = self._peers[server] = Peer(
                 kernel, Retry(*map(requests.cycles, (options.first_us, options.least_us, options.most_us)))
             )
-        parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, route.areas, timeout_us)
+        sent = Protocol.REQUEST, server
+        parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, route.areas, sent, timeout_us)
         try:
             while peer.full:
                 # Until the oldest call has ended, which its deadline sees to.

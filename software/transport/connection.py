@@ -4,7 +4,7 @@ from ..errors import ConnectionClosed
 from ..kernel.lock import Lock
 from ..kernel.message import areas_of
 from ..kernel.plain import blocking
-from ..packet import MAX_DATA
+from ..packet import MAX_DATA, Protocol
 from .sendqueue import MOST_PIECES
 from .state import State
 
@@ -78,6 +78,8 @@ class Connection:
         """
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else areas_of(data, self._stream.memory, "a connection sends")
+        length = len(data) if own else sum(size for _, size in areas)
+        self._kernel.notes.sending(Protocol.STREAM, self.endpoint.peer, length)
         self._kernel.door.spend(self._kernel.costs.stream_send)
         async with self._sending:
             self._may_send()
@@ -115,6 +117,7 @@ class Connection:
                 await self._stream.datalink.send(end.route, end.control(), ())
             if end.state is State.ENDED:
                 end.tidy()
+            kernel.notes.read(Protocol.STREAM, end.peer, end.number, len(data))
         return data
 
     @blocking

@@ -159,7 +159,7 @@ class Datagram:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
         if not self.datalink.options.circuits:
             switching = Switching.PACKET
-        called = await kernel.door.now() if kernel.trace is not None else 0
+        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length)
         kernel.door.spend(kernel.costs.datagram_send)
         done = block = None
         if own and length:
@@ -168,7 +168,7 @@ class Datagram:
             self.memory.write(block, data)
             areas = ((block, length),)
         try:
-            await self._transmit(called, route, stream, mailbox, areas, length, switching, done, block)
+            await self._transmit(noted, route, stream, mailbox, areas, length, switching, done, block)
         except ProgramError:
             if block is not None:
                 await self.datalink.finish()
@@ -177,7 +177,7 @@ class Datagram:
         if not own:
             await self.datalink.finish()
 
-    async def _transmit(self, called, route, stream, mailbox, areas, length, switching, done, argument):
+    async def _transmit(self, noted, route, stream, mailbox, areas, length, switching, done, argument):
         lock = stream.lock
         if lock.holder is not None:
             await lock.acquire()
@@ -186,8 +186,7 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
-            if self.kernel.trace is not None:
-                self.kernel.trace.append((called, "send", stream.destination, number))
+            self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
             datalink, spend = self.datalink, self.kernel.door.spend
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
@@ -339,8 +338,7 @@ class Datagram:
         del self._incoming[key]
         self.counters.messages_received += 1
         self.counters.bytes_received += message.length
-        if kernel.trace is not None:
-            kernel.trace.append((kernel.stamp, "received", message.source, message.number))
+        kernel.notes.delivered(_DATAGRAM, message)
         message.mailbox.arrive(message)
         return False
 

@@ -168,6 +168,7 @@ class Endpoint:
                 flags |= _ASK  # the last for which there is room
         else:
             self.packets_repeated += 1
+            kernel.notes.repeated(_STREAM, self.peer, self.number)
         return self.header(flags, position), areas
 
     def left(self, position):

@@ -7,15 +7,17 @@ DMA of a fragment may still fill it."""
 from ..errors import MessageTooLong
 from ..kernel.message import Message, areas_of
 from ..kernel.thread import BLOCK
-from ..packet import MAX_DATA
+from ..packet import ANY_CAB, MAX_DATA, Protocol
 from .fragments import Assembly, parts
 
 __all__ = ["OutgoingMessage", "Reassembly", "empty", "pack_up"]
 
+_REQUEST, _MULTICAST = int(Protocol.REQUEST), int(Protocol.MULTICAST)
 
-async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
+
+async def pack_up(kernel, memory, data, limit, most_areas, sent, timeout_us=None):
     """An OutgoingMessage of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte
-    address, bytes), which stay where they are.
+    address, bytes), which stay where they are. ``sent``: what ``Notes.sending`` wants besides the bytes.
 
     Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more
     than ``limit`` bytes or, in a packet, more than ``most_areas`` areas; TypeError, ValueError for what is no message.
@@ -23,16 +25,17 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
     if isinstance(data, (bytes, bytearray, memoryview)):
         length = len(data)
         _check(length, limit)
+        noted = kernel.notes.sending(*sent, length)
         if not length:
-            return empty(kernel, memory)
+            return empty(kernel, memory, noted)
         block = await memory.allocate(length, timeout_us)
         memory.write(block, data)
         await kernel.door.now()  # the bytes are there when a handler posts a packet of them
-        return OutgoingMessage(kernel, memory, ((block, length),), length, block)
+        return OutgoingMessage(kernel, memory, ((block, length),), length, noted, block)
     areas = tuple(areas_of(data, memory))
     length = sum(size for _, size in areas)
     _check(length, limit)
-    parcel = OutgoingMessage(kernel, memory, areas, length)
+    parcel = OutgoingMessage(kernel, memory, areas, length, kernel.notes.sending(*sent, length))
     longest = max(len(part) for part in parcel.parts)
     if longest > most_areas:
         raise MessageTooLong(
@@ -41,9 +44,9 @@ async def pack_up(kernel, memory, data, limit, most_areas, timeout_us=None):
     return parcel
 
 
-def empty(kernel, memory):
+def empty(kernel, memory, noted=0):
     """A OutgoingMessage without a byte."""
-    return OutgoingMessage(kernel, memory, (), 0)
+    return OutgoingMessage(kernel, memory, (), 0, noted)
 
 
 def _check(length, limit):
@@ -63,13 +66,15 @@ class OutgoingMessage:
         The areas of each fragment.
     """
 
-    __slots__ = ("kernel", "memory", "length", "parts", "_block", "_flying", "_released", "_waiting")
+    __slots__ = ("kernel", "memory", "length", "parts", "_noted", "_sent", "_block", "_flying", "_released", "_waiting")
 
-    def __init__(self, kernel, memory, areas, length, block=None):
+    def __init__(self, kernel, memory, areas, length, noted, block=None):
         self.kernel = kernel
         self.memory = memory
         self.length = length
         self.parts = parts(areas, length)
+        self._noted = noted  # its number in a recording; 0: it is not recorded
+        self._sent = set()  # then the (number), and (number, fragment, destination) of packets
         self._block = block
         self._flying = 0  # packets posted whose leaving is waited for
         self._released = False
@@ -87,6 +92,8 @@ class OutgoingMessage:
 
     def post(self, datalink, route, header, index, wait=True):
         """Posts fragment ``index`` behind ``header``; ``wait`` as for ``Datalink.post``. From both levels."""
+        if self._noted:
+            self._note(header, index)
         self._flying += 1
         datalink.post(route, header, self.parts[index], self._left, None, wait)
 
@@ -97,12 +104,25 @@ class OutgoingMessage:
         if not route.before and not datalink.out.immediate(len(route.packet) + len(part) + 2):
             self.post(datalink, route, header, index)
             return
+        if self._noted:
+            self._note(header, index)
         self._flying += 1
         try:
             await datalink.send(route, header, part, True, self._left, None)
         except BaseException:
             self._left(None)
             raise
+
+    def _note(self, header, index):
+        """Notes the number of which it is the first packet, or that it is sent once more."""
+        layer, destination, number = header[0], header[2], header[6] << 8 | header[7]
+        sent, notes = self._sent, self.kernel.notes
+        if number not in sent:
+            sent.add(number)
+            notes.numbered(layer, self._noted, destination, number)
+        elif (number, index, destination) in sent or (number, index, ANY_CAB) in sent:
+            notes.repeated(layer, destination, number)
+        sent.add((number, index, destination))
 
     def _left(self, _):
         self._flying -= 1
@@ -200,4 +220,5 @@ class Reassembly:
         message = Message(self.memory, self.address, self.assembly.length, source, number, mailbox)
         self.address = None
         self.taken = True
+        self.memory.kernel.notes.delivered(_REQUEST if mailbox is None else _MULTICAST, message)
         return message

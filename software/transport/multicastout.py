@@ -1,7 +1,7 @@
 """The sender's side of reliable multicast. Source: see ``software.transport.multicast``."""
 
 from ..errors import CircuitError, MessageTooLong, MulticastFailed, NoRoute, TimedOut
-from ..packet import ANY_CAB, ASK, LENGTH_BITS, PacketKind, Reason
+from ..packet import ANY_CAB, ASK, LENGTH_BITS, PacketKind, Protocol, Reason
 from .datagram import MAX_MESSAGE
 from .fragmentation import pack_up
 from .fragments import NOTHING, lacking
@@ -131,7 +131,8 @@ class MulticastOut:
         together = self._groups([member for member in members if member not in self._doubtful])
         routes = [*map(multicast.datalink.route, members), *(route for _, route in together)]
         areas = min(route.areas for route in routes)
-        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, areas, timeout_us)
+        sent = Protocol.MULTICAST, ANY_CAB
+        parcel = await pack_up(kernel, multicast.memory, data, MAX_MESSAGE, areas, sent, timeout_us)
         message = _Message(mailbox, parcel, deadline)
         try:
             await self._members.meet(members, self._retry.timeout())

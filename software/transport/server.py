@@ -4,7 +4,7 @@ A request is known by its client's CAB, boot number and number. It is executed a
 ``Requests.boot``. Source: see ``software.transport.request``.
 """
 
-from ..packet import ASK, PacketKind, Reason
+from ..packet import ASK, PacketKind, Protocol, Reason
 from .datagram import MAX_MESSAGE
 from .fragmentation import Reassembly, pack_up
 from .fragments import lacking
@@ -75,7 +75,9 @@ class Server:
             raise ValueError("the request has been answered before")
         parcel = None
         if not work.gone:
-            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, requests.datalink.route(work.source).areas)
+            areas = requests.datalink.route(work.source).areas
+            sent = Protocol.REQUEST, work.source
+            parcel = await pack_up(kernel, self.memory, data, MAX_MESSAGE, areas, sent)
         work.free()
         work.state = State.ANSWERED
         if work.gone:
@@ -309,6 +311,7 @@ class Server:
         if state is State.COMING:
             self._say(work, PacketKind.HAVE, work.incoming.assembly.word)
         elif state is State.ANSWERED and not work.parcel.flying:
+            self._say(work, PacketKind.WORKING)  # a word that bad fibers damage more rarely than a fragment
             self._send(work, len(work.parcel.parts) - 1)
         elif state is State.REFUSED:
             self._say(work, PacketKind.REFUSED, work.reason)
@@ -333,6 +336,7 @@ class Server:
             self._refuse(packet, Reason.LOST)
         elif work.state is State.ANSWERED and not work.parcel.flying:
             work.looks = 0
+            self._say(work, PacketKind.WORKING)
             missing = lacking(packet.word, len(work.parcel.parts))
             for index in missing:
                 self._send(work, index, ASK if index == missing[-1] else 0)

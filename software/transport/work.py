@@ -169,6 +169,7 @@ class Inbox:
                 work = await kernel.block(self, lambda: self._readers.remove(task), self._again)
         work.task = task
         work.state = State.WORKING
+        kernel.notes.taken(work.message)
         return work
 
     def wake_all(self):

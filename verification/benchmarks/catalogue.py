@@ -4,6 +4,7 @@ Each measures a ratio of two things that ran right after each other, or somethin
 speed; wall times of a machine that has other work mean little. ``scale`` says how long to measure: 1 is the full
 length."""
 
+import functools
 import json
 import os
 import resource
@@ -15,8 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...hdl.host.events import LEVELS
 from ...sim import build
 from ...sim.profile import PROTOTYPE
+from ...sim.recorder import Recorder
 from . import cab, naive, switches, workloads
 from .outcome import Outcome
 
@@ -26,6 +29,10 @@ __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
 _ROUNDS = 3
 #: Rows and columns of the meshes whose speed and memory are told.
 _MESHES = (1, 2), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8)
+#: Bytes of a short message.
+_SHORT = 16
+#: Levels of recording (docs/recording.md), and which share of the speed each is to leave.
+_RECORDED = {"messages": 0.85, "all": 0.5}
 _COMMAND = [sys.executable, "-c", "from nectar.cli import main; raise SystemExit(main())"]
 _NOTHING = 'TOPOLOGY = "hub:16"\n\n\nasync def main(system, arguments):\n    pass\n'
 
@@ -205,6 +212,37 @@ def _plain(scale):
     )
 
 
+def _record(scale):
+    """One Outcome for each level: short messages, of which each costs the most events for the time that it takes."""
+    messages = _count(120, scale)
+
+    def speed(groups):
+        with tempfile.TemporaryDirectory() as folder:
+            recorder = Recorder(Path(folder) / "events", groups=groups) if groups else None
+            begun = time.process_time()
+            workloads.ring(16, messages, _SHORT, recorder)
+            seconds = time.process_time() - begun
+            if recorder is not None:
+                recorder.close()
+        return 16 * messages / seconds
+
+    speed(0)
+    levels = list(_RECORDED)
+    rates = _in_turns(scale, *(functools.partial(speed, LEVELS.get(level, 0)) for level in ("off", *levels)))
+    return [
+        Outcome(
+            rate / rates[0],
+            "",
+            _RECORDED[level],
+            f"messages of {_SHORT} bytes a second of processor time: {rate:,.0f} recorded at level {level}, "
+            f"{rates[0]:,.0f} not recorded",
+            measured={"recorded": rate, "not recorded": rates[0]},
+            part=level,
+        )
+        for level, rate in zip(levels, rates[1:], strict=True)
+    ]
+
+
 def _link(scale):
     run = workloads.pair(_count(200, scale))
     rate, link = run.carried * 8e6 / run.simulated_ps, 8e6 / PROTOTYPE.symbol_ps
@@ -229,6 +267,7 @@ BENCHMARKS = {
         Benchmark("start", "time to start with a built simulator", _start),
         Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
         Benchmark("plain", "host time of calls in a plain function, against those that a coroutine awaits", _plain),
+        Benchmark("record", "speed with what happens being recorded, as a share of that without", _record),
         Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
         Benchmark(
             "cab",

@@ -31,10 +31,10 @@ class Run:
         return self.simulated_ps / PROTOTYPE.hub_period_ps / self.seconds
 
 
-async def _send(cab, destination, count):
+async def _send(cab, destination, count, size=MAX_DATA):
     data = bytes(range(256)) * 4
     for _ in range(count):
-        await cab.datagram.send((destination, _MAILBOX), data[:MAX_DATA])
+        await cab.datagram.send((destination, _MAILBOX), data[:size])
 
 
 async def _receive(cab, count):
@@ -66,28 +66,29 @@ async def measure(machine, topology, tasks):
         system.close()
 
 
-def _run(topology, tasks):
+def _run(topology, tasks, recorder=None):
     """The same on the engine, for the topology of that name."""
     topology = load(topology)
     try:
-        measure(EngineMachine(topology), topology, tasks).send(None)
+        measure(EngineMachine(topology, recorder=recorder), topology, tasks).send(None)
     except StopIteration as end:
         return end.value
     raise RuntimeError("the engine has suspended")
 
 
-def ring_tasks(talkers, messages):
+def ring_tasks(talkers, messages, size=MAX_DATA):
     """The tasks of ``ring``."""
     tasks = []
     for number in range(talkers):
-        tasks.append((f"CAB{number + 1}", _send, ((number + 1) % talkers + 1, messages)))
+        tasks.append((f"CAB{number + 1}", _send, ((number + 1) % talkers + 1, messages, size)))
         tasks.append((f"CAB{number + 1}", _receive, (messages,)))
     return tasks
 
 
-def ring(talkers, messages):
-    """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of one whole packet each."""
-    return _run("hub:16", ring_tasks(talkers, messages))
+def ring(talkers, messages, size=MAX_DATA, recorder=None):
+    """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of ``size`` bytes, by default one
+    whole packet, each."""
+    return _run("hub:16", ring_tasks(talkers, messages, size), recorder)
 
 
 def mesh(rows, columns, messages):

@@ -67,10 +67,12 @@ def test_a_full_device_is_told(nectar):
     assert (process.returncode, err) == (2, "nectar: writing failed: No space left on device\n")
 
 
-def test_a_reader_that_goes_away_is_no_news(nectar):
-    with nectar.start("map") as process:
+@pytest.mark.parametrize("subcommand", ["map", "commands"])
+def test_a_reader_that_goes_away_ends_a_command_quietly(nectar, subcommand):
+    """docs/tutorial/first-program.md, "When something goes wrong"."""
+    with nectar.start(subcommand) as process:
         process.stdout.close()
-        assert (process.stderr.read(), process.wait()) == ("", 2)
+        assert (process.stderr.read(), process.wait()) == ("", 141)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ async def main(system, arguments):
     system.spawn("CAB3", send, system.id_of("CAB1"), " ".join(arguments).encode())
     receiver = system.spawn("CAB1", receive)
     await system.run()
-    print(receiver.result.decode(), len(system.cabs), len(system.symbols))
+    events = [] if system.recorder is None else list(system.recorder.recording().events())
+    print(receiver.result.decode(), len(system.cabs), len(events))
 """
 
 
@@ -40,7 +41,7 @@ def test_a_program_runs(nectar, simulator, backend):
 
 @pytest.mark.parametrize("routes", ["given", "discovered"])
 def test_routes_are_given_or_discovered(nectar, routes):
-    text = HELLO.replace("len(system.symbols))", "system.cab('CAB1').datalink.discovery.explored)")
+    text = HELLO.replace("len(events))", "system.cab('CAB1').datalink.discovery.explored)")
     done = nectar("run", nectar.program(text), "hi", "--backend", "model", "--routes", routes)
     assert done.stdout == f"hi 5 {int(routes == 'discovered')}\n"
 
@@ -89,9 +90,10 @@ def test_a_program_may_have_modules_beside_it(nectar):
     assert done.stdout == "neighbour nectar_program\n"
 
 
-def test_a_trace_notes_the_symbols_on_the_fibers(nectar, simulator):
-    done = nectar("run", nectar.program(f"TRACE = True\n{HELLO}"), "hello")
-    assert int(done.stdout.split()[2]) > 10
+@pytest.mark.parametrize("backend", ["engine", "model"])
+def test_a_program_may_have_what_happens_recorded(nectar, simulator, backend):
+    done = nectar("run", nectar.program(f"TRACE = True\n{HELLO}"), "hello", "--backend", backend)
+    assert int(done.stdout.split()[2]) > 30
 
 
 REPORT = """

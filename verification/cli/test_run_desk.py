@@ -338,12 +338,13 @@ def test_a_board_that_is_unplugged_while_a_program_runs(nectar, desk):
 def test_a_time_limit_ends_a_run(nectar, desk):
     """docs/cable.md: a desk is never quiet; the limit is that of the CAB whose clock gets there first."""
     text = FOREVER.replace("await cab.now_us()", "await cab.mailbox(1).receive()")
-    line = nectar.refused("run", nectar.program(text), "--max-time", "5ms", "--on", ",".join(desk.paths), timeout=60)
+    done = nectar("run", nectar.program(text), "--max-time", "5ms", "--on", ",".join(desk.paths), timeout=60)
+    assert done.returncode == 1
     assert re.match(
-        r"the time limit was reached at \d\.\d\d\d ms: task job \d on CAB1 waits for .*; "
-        r"task job \d on CAB2 waits for ",
-        line,
-    ), line
+        r"nectar: the time limit was reached at \d\.\d\d\d ms, where\n"
+        r"  task job \d on CAB1 waits for .*\n  task job \d on CAB2 waits for .*\n",
+        done.stderr,
+    ), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -149,10 +149,6 @@ def test_a_program_that_is_no_text(nectar):
         ),
         (task("await cab.datagram.send((9, 1), b'x')"), r"task job 1 on CAB1 failed at .*9.*\(program\.py:3\)"),
         (
-            task("await cab.mailbox(4).receive()"),
-            r"nothing can happen any more at [\d.]+ [nu]s: task job 1 on CAB1 waits for mailbox 4 of CAB1",
-        ),
-        (
             task("await __import__('asyncio').sleep(0)"),
             r"task job 1 on CAB1 failed at [\d.]+ [nu]s: TypeError: a task can await only .*",
         ),
@@ -164,17 +160,31 @@ def test_a_program_that_fails(refused_here, text, line):
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_task_that_waits_for_ever(refused, simulator, backend):
-    assert "task job 1 on CAB1 waits for mailbox 4 of CAB1" in refused(
-        task("await cab.mailbox(4).receive()"), backend=backend
+    assert "task job 1 on CAB1 waits for mailbox 4 of CAB1 (program.py:3)" in refused(
+        task("await cab.mailbox(4).receive()"), backend=backend, status=1
     )
+
+
+def test_several_tasks_that_wait_for_ever_have_a_line_each(here):
+    """docs/software.md, "A run that cannot end"."""
+    text = task("cab.mailbox(4).receive()").replace("async def job", "def job")
+    text = text.replace("    await system.run", "    system.spawn('CAB2', job)\n    await system.run")
+    done = here("run", here.program(text), "--backend", "model")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"nectar: nothing can happen any more at [\d.]+ us, where\n"
+        r"  task job 1 on CAB1 waits for mailbox 4 of CAB1 \(program\.py:3\)\n"
+        r"  task job 1 on CAB2 waits for mailbox 4 of CAB2 \(program\.py:3\)\n",
+        done.stderr,
+    ), done.stderr
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend):
     line = refused(
-        task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend
+        task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend, status=1
     )
-    assert line == "the time limit was reached at 5.000 ms: task job 1 on CAB1 waits for a timer"
+    assert line == "the time limit was reached at 5.000 ms: task job 1 on CAB1 waits for a timer (program.py:4)"
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])

@@ -1,9 +1,9 @@
 """Every figure of the papers that this project reproduces, with where it stands and what measures it here.
 
-D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers".
+D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers", I is "The NX/2 Operating System" (1988).
 """
 
-from . import board, network, nodes, pins, protocols
+from . import board, layers, network, nodes, pins, protocols
 from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
@@ -138,5 +138,18 @@ FACTS = {
             nodes.call,
         ),
         Fact("S13.nodes", "node to node", 28, "Mbit/s", _AT_LEAST, "Cooper et al. 1990, abstract", nodes.rate),
+        Fact(
+            "S7.nodes",
+            "node to node, tasks of Nectarine",
+            28,
+            "Mbit/s",
+            _AT_LEAST,
+            "Cooper et al. 1990, abstract",
+            layers.between_nodes,
+        ),
+        Fact("D5.empty", "NX/2: empty message on the iPSC/2", 350, "us", _AT_MOST, "I 3", layers.empty),
+        Fact("S8.empty", "NX/2: empty message (a goal of ours)", 60, "us", _AT_MOST, "ours", layers.empty),
+        Fact("S8.rate", "NX/2: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", layers.rate),
+        Fact("S8.copies", "bytes of it that CPUs copy", 0, "bytes", _EXACTLY, "D 6.3", layers.copies),
     )
 }

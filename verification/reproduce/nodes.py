@@ -2,7 +2,10 @@
 
 from functools import cache
 
+from ...hdl.host.events import EventGroup, EventKind
+from ...hdl.host.numbers import RESET_EDGES
 from ...sim.profile import PROTOTYPE
+from ...sim.recorder import Recorder
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
 from ...software.system import System
@@ -16,15 +19,14 @@ SMALLEST, TIMES = 1, 8
 LARGE, COUNT = 1 << 15, 6
 
 
-def simulate(first, second):
+def simulate(first, second, look=lambda recording: None):
     """Runs process ``first(node, cab)`` on the node of CAB1 and ``second(node)`` on that of CAB2; ``cab`` is CAB2's ID.
-    Returns (results, the System).
-
-    The system is closed then; what its kernels have noted is there.
+    Returns (results, what ``look(recording)`` gave, which is called at the end with a Recording of messages).
     """
     topology = load("hub:2")
-    machine = EngineMachine(topology, PROTOTYPE, nodes=topology.cabs)
-    system = System.of(machine, topology, PROTOTYPE, trace=True)
+    recorder = Recorder(groups=EventGroup.MESSAGES)
+    machine = EngineMachine(topology, PROTOTYPE, nodes=topology.cabs, recorder=recorder)
+    system = System.of(machine, topology, PROTOTYPE)
     try:
         threads = [system.node("CAB2").spawn(second), system.node("CAB1").spawn(first, system.id_of("CAB2"))]
         run = system.run()
@@ -34,9 +36,11 @@ def simulate(first, second):
             pass
         else:
             raise RuntimeError("the engine has suspended")
-        return [thread.result for thread in reversed(threads)], system
+        with recorder.recording() as recording:
+            return [thread.result for thread in reversed(threads)], look(recording)
     finally:
         system.close()
+        recorder.close()
 
 
 async def _send(node, cab):
@@ -63,18 +67,22 @@ async def _receive(node):
     return ended
 
 
-def _notes(system, cab, event):
-    """Times in us at which a CAB has noted an event."""
-    hz = system.cab(cab).door.cpu_hz
-    return [cycle * 1e6 / hz for cycle, noted, *_ in system.cab(cab).kernel.trace if noted == event]
+def _between(recording):
+    """For each message (when the send of CAB1 was called, when CAB2 had it), in us since the reset."""
+    begin = RESET_EDGES * PROTOTYPE.cab_period_ps
+    calls, arrivals = (
+        [(event.time_ps - begin) / 1e6 for event in recording.events([kind], [cab])]
+        for cab, kind in (("CAB1", EventKind.SEND), ("CAB2", EventKind.DELIVERED))
+    )
+    return list(zip(calls, arrivals, strict=True))
 
 
 def message():
     """S1: the smallest message from process to process on two nodes."""
-    (begun, ended), system = simulate(_send, _receive)
+    (begun, ended), between = simulate(_send, _receive, _between)
     times = [end - begin for begin, end in zip(begun, ended)]
     worst = max(range(TIMES), key=times.__getitem__)
-    called, received = _notes(system, "CAB1", "send")[worst], _notes(system, "CAB2", "received")[worst]
+    called, received = between[worst]
     text = (
         f"node until the CAB's send {called - begun[worst]:.2f}, CAB to CAB {received - called:.2f}, "
         f"until the process has it {ended[worst] - received:.2f}"

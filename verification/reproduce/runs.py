@@ -1,9 +1,10 @@
 """Small systems of simulated boards on which figures of the software are measured."""
 
 from ...sim.profile import PROTOTYPE
+from ...sim.recorder import Recorder
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
-from ...software.latency import arriving, stages
+from ...software.latency import NEEDED, arriving, stages
 from ...software.system import System
 
 __all__ = ["PARTS", "chain", "latency", "simulate", "spread", "throughput"]
@@ -14,14 +15,13 @@ PARTS = ("HUB", "fiber", "DMA", "software", "DMA and fiber at once", "software a
 
 def simulate(topology, tasks, trace=False):
     """Runs ``tasks``, (CAB's name, task, arguments), on the engine; returns (results of the tasks, what
-    ``look(system)`` of ``trace`` gave).
+    ``trace(recording)`` gave).
 
-    ``trace``: False, or a function of the system that is called at the end, before the boards are gone.
+    ``trace``: False, or a function of the Recording that is called at the end.
     """
     topology = load(topology)
-    system = System.of(
-        EngineMachine(topology, PROTOTYPE, log_control=bool(trace)), topology, PROTOTYPE, trace=bool(trace)
-    )
+    recorder = Recorder(groups=NEEDED) if trace else None
+    system = System.of(EngineMachine(topology, PROTOTYPE, recorder=recorder), topology, PROTOTYPE)
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
         run = system.run()
@@ -31,9 +31,11 @@ def simulate(topology, tasks, trace=False):
             pass
         else:
             raise RuntimeError("the engine has suspended")
-        return [thread.result for thread in threads], trace(system) if trace else None
+        return [thread.result for thread in threads], trace(recorder.recording()) if trace else None
     finally:
         system.close()
+        if trace:
+            recorder.close()
 
 
 def chain(hubs):
@@ -66,11 +68,11 @@ def latency(size, hubs=1, switching="packet"):
     """
     topology, last = chain(hubs)
 
-    def look(system):
+    def look(recording):
         found = dict.fromkeys(PARTS, 0.0)
-        begin, end = arriving(system, "CAB1", last)
-        for stage in stages(system, "CAB1", last):
-            part = _part(stage.name, system.topology.hubs)
+        begin, end = arriving(recording, "CAB1", last)
+        for stage in stages(recording, "CAB1", last):
+            part = _part(stage.name, recording.hubs)
             both = max(0, min(end, stage.end_ps) - max(begin, stage.begin_ps))
             if both:
                 found[f"{part} and fiber at once"] += both / 1e6

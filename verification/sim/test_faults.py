@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from nectar.hdl.host.events import EventGroup
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.options import Options
@@ -138,7 +140,8 @@ def compare(topology, path, seed, faults, act=None):
     ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it
     was set)."""
     rng = seeds.rng("traffic", seed)
-    machine = EngineMachine(topology, PROTOTYPE, waves=path, log_data=True)
+    recorder = Recorder(groups=EventGroup.SYMBOLS)
+    machine = EngineMachine(topology, PROTOTYPE, waves=path, recorder=recorder)
     system = System.of(machine, topology, PROTOTYPE, seed=seed)
     known = [
         (
@@ -158,10 +161,10 @@ def compare(topology, path, seed, faults, act=None):
         before = machine.engine.symbols() if not known else {}
         known = act(system, known)
         go(system, END_PS)
-    log, fibers = machine.engine.log, machine.fibers
-    assert not machine.engine.log_lost
+    log, fibers = list(recorder.recording().events()), machine.fibers
     counts = [[part.count() for part in placed._parts] for _, placed, *_ in known]
     system.close()
+    recorder.close()
 
     names = {
         (str(a), str(b)): board_pins(topology, b)
@@ -176,7 +179,7 @@ def compare(topology, path, seed, faults, act=None):
     signals = read(path, [name for several in names.values() for name in several])
     struck = {}
     for ends in fibers:
-        sent = [(entry.time_ps, entry.symbol) for entry in log if (entry.sender, entry.receiver) == ends]
+        sent = [(entry.time_ps, entry.symbol) for entry in log if entry.fiber[1:3] == ends]
         here = [(number, item) for number, item in enumerate(known, 1) if ends in directions(item[0].where, fibers)]
         seen, edges = seen_at(signals, names[ends])
         prediction = predict(
@@ -276,13 +279,16 @@ def test_faults_set_in_a_run_strike_what_is_sent_from_then_on(tmp_path, seed):
 
 def record(topology, seed, faults, system_seed, **options):
     """All that can be seen of a run."""
-    machine = EngineMachine(load(topology), PROTOTYPE, log_control=True, log_data=True, **options)
+    recorder = Recorder(groups=EventGroup.SYMBOLS)
+    machine = EngineMachine(load(topology), PROTOTYPE, recorder=recorder, **options)
     system = System.of(machine, load(topology), PROTOTYPE, seed=system_seed, options=QUICK)
     for fault in faults:
         system.faults.add(fault)
     talk(system, seeds.rng("traffic", seed), 3 * END_PS)
-    seen = machine.engine.log, system.faults.report(), [cab.datalink.counters for cab in system.cabs], machine.time_ps
+    log = list(recorder.recording().events())
+    seen = log, system.faults.report(), [cab.datalink.counters for cab in system.cabs], machine.time_ps
     system.close()
+    recorder.close()
     return seen
 
 

@@ -2,7 +2,6 @@
 has a number of its own."""
 
 import re
-import struct
 import subprocess
 from enum import IntEnum
 from importlib.resources import files
@@ -11,17 +10,20 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
+from nectar.hdl.host.events import EVENT_ALIGN, HEAD_BYTES, EventGroup, EventKind, FaultMark, PacketMark
 from nectar.hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 from nectar.sim import build, numbers
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import RECORD
 from nectar.sim.wiring import DEFAULT_LENGTH_M, PS_PER_METRE
 from nectar.software import door
 
 ENUMS = (
-    *(numbers.Code, numbers.Result, numbers.Log, numbers.FaultEffect, numbers.SymbolClass),
+    *(numbers.Code, numbers.Result, numbers.FaultEffect, numbers.SymbolClass),
+    *(EventKind, EventGroup, FaultMark, PacketMark),
     *(numbers.FstFunction, OperationKind, Control, Level),
 )
 
@@ -46,9 +48,12 @@ def expected():
     return found | {
         "sizeof(Exchange)": 8 * len(numbers.Word),
         "sizeof(FaultWords)": 8 * len(numbers.FaultWord),
-        "sizeof(LogEntry)": struct.calcsize("=qii"),
-        "offsetof(LogEntry, fiber)": 8,
-        "offsetof(LogEntry, symbol)": 12,
+        "sizeof(Event)": RECORD.size,
+        "offsetof(Event, a)": 12,
+        "offsetof(Event, b)": 16,
+        "offsetof(Event, size)": 28,
+        "EVENT_ALIGN": EVENT_ALIGN,
+        "HEAD_BYTES": HEAD_BYTES,
         "OPERATION_WORDS": len(door.Operation._fields),
         "RESET_EDGES": RESET_EDGES,
         "WORD_BITS": WORD_BITS,
@@ -92,13 +97,13 @@ def test_the_compiler_would_find_a_wrong_number(tmp_path):
 
 def test_levels_and_kinds_of_the_door_are_those_of_the_header():
     assert (door.THREAD, door.INTERRUPT) == tuple(Level) and door.OperationKind is OperationKind
-    assert [int(kind) for kind in OperationKind] == list(range(10))
+    assert [int(kind) for kind in OperationKind] == list(range(11))
 
 
 def test_no_file_of_the_core_has_a_number_of_its_own():
     """Neither an enumeration or structure of the header, nor a symbol, address or time."""
     made = re.findall(r"^(?:enum (?:class )?|struct )(\w+)", numbers.header(), re.M)
-    assert {"Code", "Exchange", "Level", "LogEntry"} <= set(made)
+    assert {"Code", "Exchange", "Level", "Event"} <= set(made)
     own = re.compile(rf"\b(?:enum(?: class)?|struct) (?:{'|'.join(made)})\b[^;]*{{")
     shared = {CONTROL_BIT, VIOLATION, *Control, *(1000 * ns for ns in Ns)}
     shared |= {register.address for register in REG.values()} | {region.base for region in REGIONS.values()} - {0}
@@ -125,7 +130,7 @@ def renumbered(made):
         ("OperationKind", renumbered(OperationKind)),
         ("Code", renumbered(numbers.Code)),
         ("Word", IntEnum("Word", ["NEW", *(word.name for word in numbers.Word)], start=0)),
-        ("LOG_ENTRY", {**numbers.LOG_ENTRY, "more": "i"}),
+        ("EVENT", {**numbers.EVENT, "more": "I"}),
         ("REG", {**REG, "IRQ_ENABLE": REG["IRQ_PENDING"]}),
     ],
 )

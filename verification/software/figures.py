@@ -7,9 +7,10 @@ Facts S4 and S11; docs/routing.md has the table. Each function returns what it m
 from functools import cache
 
 from nectar.hdl.cab.addresses import REG
+from nectar.hdl.host.events import EventGroup, EventKind
 from nectar.hdl.hub.commands import TEST
-from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.packet import LAST_FRAGMENT, MAX_DATA, pack
@@ -157,7 +158,8 @@ def upcall_us(packets=150):
     and has eight timers that go off together every 100 us, so that handlers have just begun, and are long, when packets
     come."""
     shape = load("hub:4")
-    system = System.of(EngineMachine(shape, log_control=True), shape, PROTOTYPE, trace=True)
+    recorder = Recorder(groups=EventGroup.PACKETS | EventGroup.CPU)
+    system = System.of(EngineMachine(shape, recorder=recorder), shape, PROTOTYPE)
     try:
         target = system.cab("CAB4")
         sink = Sink(system, target)
@@ -193,14 +195,16 @@ def upcall_us(packets=150):
         drive(system.run(10**12))
         fiber = next(fiber for fiber in shape.fibers if "CAB4" in (fiber.a.board, fiber.b.board))
         flight = fiber.delay_ps + PROTOTYPE.symbol_ps
+        with recorder.recording() as recording:
+            found = list(recording.events([EventKind.PACKET_START, EventKind.ANSWERED], ["CAB4"]))
         starts = [
-            time + flight for time, _, there, symbol in system.symbols if there == "CAB4" and symbol == Control.START
+            event.time_ps + flight
+            for event in found
+            if event.kind is EventKind.PACKET_START and event.fiber.receiver == "CAB4"
         ]
-        first = 4 * PROTOTYPE.cab_period_ps
-        answers = [
-            cycle * PROTOTYPE.cab_period_ps + first for cycle, event, _, _ in target.kernel.trace if event == "answered"
-        ]
+        answers = [event.time_ps for event in found if event.kind is EventKind.ANSWERED]
         assert len(starts) == len(answers) == packets and not sink.bad
         return [(answer - start) / 1e6 for start, answer in zip(starts, answers)]
     finally:
         system.close()
+        recorder.close()

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import hypothesis
 
+from nectar.hdl.host.events import EventKind
+from nectar.hdl.host.numbers import RESET_EDGES
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.model.machine import ModelMachine
@@ -20,7 +23,9 @@ __all__ = [
     "FAST_RECOVERY",
     "PORTS",
     "clean",
+    "cycles",
     "drive",
+    "events",
     "held",
     "hubs",
     "model",
@@ -75,19 +80,21 @@ def small(topology):
 
 
 @contextmanager
-def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", nodes=(), **options):
+def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", nodes=(), recorded=0, **options):
     """A System on a ModelMachine (or on the engine), closed at the end. ``system.go()`` runs it within LIMIT.
 
     ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have
     1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what counts them. A topology that is named,
-    and not explored, has small HUBs where these suffice."""
+    and not explored, has small HUBs where these suffice. ``recorded``: groups of events that are recorded, or a
+    Recorder."""
     shape = load(topology)
     if isinstance(topology, str) and "routes" not in options:
         shape = small(shape)
+    recorder = Recorder(groups=recorded) if recorded and isinstance(recorded, int) else recorded or None
     if backend == "engine":
-        machine = EngineMachine(shape, PROTOTYPE, nodes=nodes)
+        machine = EngineMachine(shape, PROTOTYPE, nodes=nodes, recorder=recorder)
     else:
-        machine = ModelMachine(shape, PROTOTYPE, memory_bytes=memory_bytes, nodes=nodes)
+        machine = ModelMachine(shape, PROTOTYPE, memory_bytes=memory_bytes, nodes=nodes, recorder=recorder)
     system = System.of(machine, shape, memory_bytes=memory_bytes, **options)
     system.placed = [system.faults.add(fault) for fault in faults]
     system.go = lambda limit=LIMIT: drive(system.run(limit))
@@ -95,6 +102,22 @@ def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", no
         yield system
     finally:
         system.close()
+        if recorder is not None:
+            recorder.close()
+
+
+def events(system, kinds=None, boards=None):
+    """The events of a recorded system so far, as a list."""
+    with system.recorder.recording() as recording:
+        return list(recording.events(kinds, boards))
+
+
+def cycles(system, *cabs):
+    """{kind: CPU cycle} of the last event of each kind of the software of ``cabs`` (names), at the usual clock."""
+    return {
+        event.kind: event.time_ps // PROTOTYPE.cab_period_ps - RESET_EDGES
+        for event in events(system, [kind for kind in EventKind if kind >= EventKind.SEND], cabs)
+    }
 
 
 def hubs(system):

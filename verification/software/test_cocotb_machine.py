@@ -7,9 +7,11 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.addresses import REG, Irq
+from nectar.hdl.host.events import EventGroup, EventKind
 from nectar.hdl.hub.commands import Op
-from nectar.hdl.link.symbol import Control, command
+from nectar.hdl.link.symbol import command
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology
 from nectar.software.backends.cocotb.machine import CocotbMachine
 from nectar.software.machine import QUIET, STOPPED, TIME
@@ -30,6 +32,8 @@ def machine_of(**options):
         yield machine
     finally:
         machine.close()
+        if machine.recorder is not None:
+            machine.recorder.close()
 
 
 def never():
@@ -100,16 +104,15 @@ async def a_machine_is_quiet_when_nothing_can_happen_and_not_before(dut):
     with machine_of() as machine:
         await machine_scenarios.a_machine_is_not_quiet_while_a_timer_runs(machine, 1000)
 
-    with machine_of(log_control=True) as machine:
+    with machine_of(recorder=Recorder(groups=EventGroup.CONTROLS)) as machine:
         # 500 m of fiber each way: the reply is under way for 5 us, while every board sleeps.
         machine.start("CAB3", writer(machine.doors["CAB3"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
         assert await machine.run(never) == QUIET
-        assert [(sender, receiver, symbol) for _, sender, receiver, symbol in machine.symbols] == [
-            ("CAB3", "HUB9.P1", Control.COMMAND),
-            ("HUB9.P1", "CAB3", Control.REPLY),
-        ]
-        assert machine.symbols[1][0] - machine.symbols[0][0] > 2_500_000
-        assert machine.time_ps > machine.symbols[1][0] + 2_500_000
+        sent, answered = machine.recorder.recording().events()
+        assert (sent.kind, sent.fiber.sender) == (EventKind.COMMAND, "CAB3")
+        assert (answered.kind, answered.fiber.sender) == (EventKind.REPLY, "HUB9.P1")
+        assert answered.begin_ps - sent.begin_ps > 2_500_000
+        assert machine.time_ps > answered.begin_ps + 2_500_000
 
 
 @claim
@@ -180,18 +183,14 @@ async def what_is_stored_can_be_loaded_whatever_its_alignment(dut):
 
 
 @claim
-async def symbols_on_the_fibers_are_written_down_as_asked(dut):
-    logs = []
-    for options in ({}, {"log_control": True}, {"log_data": True}):
-        with machine_of(**options) as machine:
-            machine.start("CAB1", writer(machine.doors["CAB1"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
-            assert await machine.run(never) == QUIET
-            logs.append(machine.symbols)
-    nothing, control, everything = logs
-    assert not nothing
-    assert control == [entry for entry in everything if entry[3] & 0x100] and len(control) == 2
-    assert [entry[3] for entry in everything if entry[1] == "CAB1"] == command(Op.STATUS_OUTPUT, 9, 2)
-    starts = [entry[0] for entry in everything if entry[1] == "CAB1"]
+async def symbols_on_the_fibers_are_recorded(dut):
+    with machine_of(recorder=Recorder(groups=EventGroup.SYMBOLS)) as machine:
+        machine.start("CAB1", writer(machine.doors["CAB1"], ("TX_COMMAND", Op.STATUS_OUTPUT << 16 | 9 << 8 | 2)))
+        assert await machine.run(never) == QUIET
+        seen = list(machine.recorder.recording().events())
+    assert [event.symbol for event in seen if event.fiber.sender == "CAB1"] == command(Op.STATUS_OUTPUT, 9, 2)
+    assert len(seen) == 8
+    starts = [event.time_ps for event in seen if event.fiber.sender == "CAB1"]
     assert all(later - sooner >= PROTOTYPE.symbol_ps for sooner, later in zip(starts, starts[1:]))
 
 
@@ -203,9 +202,9 @@ async def a_machine_does_not_notice_what_an_earlier_one_has_left_undone(dut):
     """The first is closed in the midst of a packet; symbols, interrupts and connections must be gone."""
     logs = []
     for _ in range(2):
-        with machine_of(log_data=True) as machine:
+        with machine_of(recorder=Recorder(groups=EventGroup.SYMBOLS)) as machine:
             assert await machine.run(never) == QUIET
-            assert not machine.symbols
+            assert not list(machine.recorder.recording().events())
             machine.start(
                 "CAB1",
                 writer(
@@ -218,7 +217,7 @@ async def a_machine_does_not_notice_what_an_earlier_one_has_left_undone(dut):
             machine.start("CAB2", writer(machine.doors["CAB2"], ("TIMER_COMPARE", 500), ("IRQ_ENABLE", 1 << Irq.TIMER)))
             assert await machine.run(never, 60_000_000) == TIME
             assert dut.CAB2__irq.value == 1
-            logs.append(machine.symbols)
+            logs.append(list(machine.recorder.recording().events()))
     assert logs[0] == logs[1] and 500 < len(logs[0])
 
 

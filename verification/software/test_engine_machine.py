@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 
 import pytest
 
-from nectar.sim.engine import Engine
+from nectar.hdl.host.events import EventGroup
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, TopologyError, load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.routes import named_routes
@@ -170,31 +172,17 @@ def test_hubs_of_different_sizes_work_together():
 
 
 def test_what_was_seen_on_the_fibers_can_be_read():
-    logs = []
-    for options in ({}, {"log_control": True}, {"log_data": True}):
-        machine = EngineMachine(load("hub:2"), **options)
-        Station(machine, "CAB1", [(1, 1)], [bytes(100)])
-        Station(machine, "CAB2", [(1, 0)])
-        run(machine)
-        logs.append(machine.engine.log)
-        symbols = machine.engine.symbols()
-        machine.close()
-        assert symbols["CAB1", "HUB1.P0"] == 4 + 1 + 104 + 1 + 4
-    nothing, control, everything = logs
-    assert not nothing
-    assert control == [entry for entry in everything if entry.symbol & 0x100] and len(control) >= 6
-    assert {ends: sum((entry.sender, entry.receiver) == ends for entry in everything) for ends in symbols} == symbols
-
-
-def test_the_log_is_bounded():
-    machine = EngineMachine(load("hub:2"))
-    machine.engine.close()
-    machine.engine = Engine(load("hub:2"), log="all", log_limit=10)
+    recorder = Recorder(groups=EventGroup.SYMBOLS)
+    machine = EngineMachine(load("hub:2"), recorder=recorder)
     Station(machine, "CAB1", [(1, 1)], [bytes(100)])
-    run(machine, until_ps=50_000_000)
-    assert len(machine.engine.log) == 10
-    assert machine.engine.log_lost == sum(machine.engine.symbols().values()) - 10
+    Station(machine, "CAB2", [(1, 0)])
+    run(machine)
+    symbols = machine.engine.symbols()
     machine.close()
+    assert symbols["CAB1", "HUB1.P0"] == 4 + 1 + 104 + 1 + 4
+    with recorder:
+        seen = Counter(event.fiber[1:3] for event in recorder.recording().events())
+    assert {ends: seen[ends] for ends in symbols} == symbols
 
 
 # -- what goes wrong ----------------------------------------------------------------------------------
@@ -212,7 +200,6 @@ def test_a_closed_machine_says_so(machine):
     assert machine.time_ps == time
     for use in (
         lambda: run(machine),
-        lambda: machine.engine.log,
         lambda: machine.engine.cycles("CAB1"),
         lambda: machine.engine.symbols(),
         lambda: machine.engine.wake("CAB1"),

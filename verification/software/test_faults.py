@@ -2,12 +2,13 @@
 
 import pytest
 
+from nectar.hdl.host.events import EventGroup, EventKind
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CabStopped, ProgramError
 from nectar.software.faults import SYMBOL_FAULTS, Fault
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, model
+from .helpers import BACKENDS, cycles, model
 
 QUICK = Options(watch_us=500, ready_us=5000, hold_us=1500, stall_us=2000, reply_us=2000, status_us=100, attempts=4)
 
@@ -82,14 +83,13 @@ def test_a_lost_reply_costs_a_circuit_an_attempt(backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_added_delay_is_added(backend):
     def arrival(delayed):
-        with model(backend=backend, trace=True) as system:
+        with model(backend=backend, recorded=EventGroup.MESSAGES) as system:
             if delayed:
                 placed = system.faults.delay("HUB1.P1->CAB2", 123)
             assert send_and_receive(system, 1) == [0]
             if delayed:
                 assert placed.hits == placed.symbols >= 122
-            events = {event: cycle for cycle, event, *_ in system.cab("CAB2").kernel.trace}
-            return events["packet"] / 16
+            return cycles(system, "CAB2")[EventKind.ARRIVED] / 16
 
     assert arrival(True) - arrival(False) == pytest.approx(123, abs=2)
 

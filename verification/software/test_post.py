@@ -6,6 +6,7 @@ it called for the wrong packet or too early, something else would arrive.
 
 import pytest
 
+from nectar.hdl.host.events import LEVELS
 from nectar.software.datalink.fiberin import Answer
 from nectar.software.errors import MessageTooLong
 from nectar.verification import seeds
@@ -99,10 +100,10 @@ async def settle(cab):
     await cab.sleep(20_000)
 
 
-def play(backend, seed, count, answers, busy, trace=False):
+def play(backend, seed, count, answers, busy, recorded=0):
     """CAB1 asks, CAB2 answers at interrupt level while its threads do ``busy(system)``; all answers arrive whole and
     in order."""
-    with model("hub:3", backend=backend, trace=trace) as system:
+    with model("hub:3", backend=backend, recorded=recorded) as system:
         asking, answering = system.cab("CAB1"), system.cab("CAB2")
         used = [cab.memory.used for cab in system.cabs]
         echo, keeper = Echo(answering, answers), Keeper(asking, count * answers)
@@ -199,12 +200,12 @@ def test_posts_beyond_the_lists_room_are_kept_in_order(backend):
     assert [data for _, data in got] == [pattern(1004, n) for n in range(12)]
 
 
-def test_posting_is_the_same_with_a_trace():
+def test_posting_is_the_same_when_it_is_recorded():
     def busy(system):
         system.spawn("CAB2", send_all, (3, 1), [pattern(500, n) for n in range(12)])
         return [system.spawn("CAB3", receive_all, 1, 12)]
 
-    assert play("model", 1, 20, 1, busy, trace=True) == play("model", 1, 20, 1, busy)
+    assert play("model", 1, 20, 1, busy, LEVELS["all"]) == play("model", 1, 20, 1, busy)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -2,12 +2,13 @@
 
 import pytest
 
+from nectar.hdl.host.events import EventGroup, EventKind
 from nectar.software.costs import PROTOTYPE
 from nectar.software.door import BusError
 from nectar.software.errors import MailboxFull, TimedOut
 from nectar.software.kernel.mailbox import Mailbox
 
-from .helpers import BACKENDS, held, model, nothing_leaks, run_task
+from .helpers import BACKENDS, cycles, held, model, nothing_leaks, run_task
 from .waits import WAITS, for_a_time, message
 
 
@@ -49,8 +50,8 @@ def test_a_time_out_of_0_does_not_wait(wait):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(backend):
-    """Exact: due t cycles after all that was posted is done; what follows is the handler's own time, read from the
-    trace, and the dispatch."""
+    """Exact: due t cycles after all that was posted is done; what follows is the handler's own time, which is
+    recorded, and the dispatch."""
 
     async def main(cab):
         cab.door.spend(77)
@@ -59,14 +60,14 @@ def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(backend
             await Mailbox(cab.kernel, 9).take(timeout_us=100)
         return begin, await cab.door.now()
 
-    with model(backend=backend, trace=True) as system:
+    with model(backend=backend, recorded=EventGroup.CPU) as system:
         thread = system.spawn("CAB1", main)
         system.go()
         begin, end = thread.result
-        events = {event: cycle for cycle, event, _, _ in system.cab("CAB1").kernel.trace}
+        at = cycles(system, "CAB1")
     due = begin + PROTOTYPE.timer_set + 1600
-    assert 0 <= events["interrupt"] - due <= 3
-    assert end == events["returned"] + PROTOTYPE.dispatch
+    assert 0 <= at[EventKind.INTERRUPT] - due <= 3
+    assert end == at[EventKind.RETURNED] + PROTOTYPE.dispatch
 
 
 def test_a_wait_that_is_over_in_time_leaves_no_timer():

@@ -6,9 +6,11 @@ from statistics import median
 
 import pytest
 
+from nectar.hdl.host.events import EventGroup
 from nectar.hdl.hub.monitor_map import CounterId, Event
 from nectar.hdl.link.symbol import Control
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.monitor import spans
@@ -25,7 +27,7 @@ FRAME = 1 + HEADER.size + 4 + 1 + 4
 
 
 class Seen:
-    """One run of the example: what it has read, and the control symbols that went over the fibers."""
+    """One run of the example: what it has read, and the symbols that went over the fibers."""
 
     def __init__(self):
         spec = importlib.util.spec_from_file_location("hub_monitor", ROOT / "examples" / "hub_monitor.py")
@@ -34,20 +36,24 @@ class Seen:
         read = []
         program.report = lambda *arguments: read.append(arguments)
         topology = load(program.TOPOLOGY)
-        machine = EngineMachine(topology, PROTOTYPE, log_control=True)
+        recorder = Recorder(groups=EventGroup.SYMBOLS)
+        machine = EngineMachine(topology, PROTOTYPE, recorder=recorder)
         system = System.of(machine, topology, PROTOTYPE, limit_ps=LIMIT)
         try:
             drive(program.main(system, []))
-            self.log = system.symbols
+            self.log = list(recorder.recording().events())
         finally:
             system.close()
+            recorder.close()
         ((_, _, self.names, self.identity, self.events, self.counters),) = read
         self.sizes = program.SIZES
 
     def left(self, port, symbol):
         """Times in ns at which a control symbol started out of a port of the HUB."""
         return [
-            entry.time_ps / 1000 for entry in self.log if entry.sender == f"HUB1.P{port}" and entry.symbol == symbol
+            entry.time_ps / 1000
+            for entry in self.log
+            if entry.fiber.sender == f"HUB1.P{port}" and entry.symbol == symbol
         ]
 
 

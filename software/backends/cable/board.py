@@ -9,10 +9,10 @@ from collections import deque
 from ....hdl.cab.addresses import REGIONS
 from ....hdl.host.numbers import BAUD, BUFFER_WORDS, FRAME_WORDS, RESET_EDGES, Item, Reason, Request, Turn
 from ....hdl.hub.profile import HUB_PROFILES
-from ...door import INTERRUPT, THREAD, BusError, Door, OperationKind, Runner
+from ...door import INTERRUPT, THREAD, BusError, Door, Operation, OperationKind, Runner
 from ...errors import CableError
 from .line import Line
-from .words import TurnWords, encode, turns, value
+from .words import TurnWords, awaits, encode, turns, value
 
 __all__ = ["Board"]
 
@@ -21,6 +21,7 @@ _FEW, _MOST = 1 << 14, (1 << 32) - 1
 _SHORT_S, _LONG_S = 0.05, 0.25
 #: Words of a GO besides its items: header, limit, checksum.
 _FIXED = 3
+_NOW = Operation(OperationKind.NOW)
 
 
 class _Cpu:
@@ -31,6 +32,11 @@ class _Cpu:
         self.awaited = [None, None]  # for each level what its software waits for
         self.loads = [deque(), deque()]  # for each level what the processor has not got yet
         self.results = []
+        # For each level a NOTE under way, for which the processor tells the time, and the operations behind it; and an
+        # error that the software is to hear of at its next await.
+        self.notes = [None, None]
+        self.errors = [None, None]
+        self.handled = False  # a handler has run since level 0 was last resumed
 
 
 class Board:
@@ -42,6 +48,8 @@ class Board:
         The serial line.
     baud : int
         Its bits in a second.
+    recorder : Recorder or None
+        What takes the notes of its software. Each costs a request.
     line : keyword arguments of ``Line``
 
     Members
@@ -73,7 +81,8 @@ class Board:
     Raises CableError.
     """
 
-    def __init__(self, path, baud=BAUD, **line):
+    def __init__(self, path, baud=BAUD, recorder=None, **line):
+        self.recorder = recorder
         self.line = Line(path, baud, **line)
         self.names, self.doors, self._cpus = [], {}, []
         try:
@@ -113,7 +122,7 @@ class Board:
     def reset(self):
         """Resets all that is on it. Its software is ended; the Doors are new."""
         self._end()
-        self.doors = {name: Door(1e12 / self.period_ps) for name in self.names}
+        self.doors = {name: Door(1e12 / self.period_ps, self.recorder) for name in self.names}
         self._cpus = [None] * len(self.names)
         self._items = []  # what the next GO brings
         self._parts = deque()  # GOs that stand behind the one that was begun
@@ -154,9 +163,13 @@ class Board:
             self._put(turn.cab, [])
             raise BusError(turn.error_address, turn.error_write)
         elif turn.turn == Turn.INTERRUPT:
+            cpu.handled = True
             self._software(turn.cab, INTERRUPT, lambda runner: runner.interrupt())
-        elif turn.failed:
-            error = BusError(turn.error_address, turn.error_write)
+        elif cpu.notes[turn.level] is not None:
+            self._noted(turn)
+        elif turn.failed or cpu.errors[turn.level] is not None:
+            error = cpu.errors[turn.level] or BusError(turn.error_address, turn.error_write)
+            cpu.errors[turn.level] = None
             self._software(turn.cab, turn.level, lambda runner: runner.resume(turn.level, None, error))
         else:
             got = value(cpu.awaited[turn.level], cpu.results + turn.results, self.edges)
@@ -165,17 +178,45 @@ class Board:
     def _software(self, index, level, step):
         """Runs software of a CAB and gives its operations to the processor."""
         cpu = self._cpus[index]
-        cpu.results = []
+        if level == THREAD:
+            cpu.handled = False
         try:
-            given = encode(step(cpu.runner))
-            if level == INTERRUPT and given.awaited is not None and given.awaited.kind == OperationKind.WAIT:
-                raise RuntimeError(
-                    f"{self.names[index]}: an interrupt handler cannot wait for an interrupt: it holds all of them off"
-                )
+            self._give(index, level, step(cpu.runner))
         except BaseException:
             self._items.append([Item.HALT << 28 | index << 24])
             cpu.runner.close()
             raise
+
+    def _noted(self, turn):
+        """A processor has told the time of a NOTE, and goes on with what is behind it."""
+        cpu = self._cpus[turn.cab]
+        note, rest = cpu.notes[turn.level]
+        cpu.notes[turn.level] = None
+        if turn.failed:
+            # The software hears of it when it awaits something, which then is not done.
+            cpu.errors[turn.level] = BusError(turn.error_address, turn.error_write)
+        if cpu.errors[turn.level] is not None and rest and awaits(rest[-1]):
+            rest[-1] = _NOW
+        place = self.recorder.places.index(self.names[turn.cab])
+        self.recorder.note(self.time_ps, place, note)
+        if turn.level == THREAD and cpu.handled:
+            # That the time was told is no reason to wait for another handler.
+            self._items.append([Item.WAKE << 28 | turn.cab << 24])
+        self._give(turn.cab, turn.level, rest)
+
+    def _give(self, index, level, operations):
+        """Gives operations to a processor, up to the first NOTE."""
+        cpu = self._cpus[index]
+        cpu.results = []
+        at = next((at for at, each in enumerate(operations) if each.kind == OperationKind.NOTE), None)
+        if at is not None:
+            cpu.notes[level] = operations[at], operations[at + 1 :]
+            operations = [*operations[:at], _NOW]
+        given = encode(operations)
+        if level == INTERRUPT and given.awaited is not None and given.awaited.kind == OperationKind.WAIT:
+            raise RuntimeError(
+                f"{self.names[index]}: an interrupt handler cannot wait for an interrupt: it holds all of them off"
+            )
         cpu.awaited[level] = given.awaited
         cpu.loads[level].extend(given.loads)
         self._load(index, level)
@@ -188,8 +229,10 @@ class Board:
                 f"{self.line.path}: {self.names[index]} wants operations that there are not: the board does not follow "
                 f"the protocol"
             )
+        cpu = self._cpus[index]
         words = loads.popleft()
-        self._put(index, words, final=not loads and self._cpus[index].runner.ended)
+        final = not loads and cpu.runner.ended and cpu.notes[THREAD] is None
+        self._put(index, words, final=final)
 
     def _put(self, index, words, final=False):
         attached = self.doors[self.names[index]].handler is not None

@@ -8,7 +8,7 @@ from ....sim.profile import Profile
 from ....sim.topology import Topology
 from ...datalink.options import Options
 from ...errors import CableError
-from ...machine import QUIET, STOPPED, TIME
+from ...machine import QUIET, STOPPED, TIME, Capability
 from .desk import OPTIONS, settle
 from .line import listen
 
@@ -37,14 +37,17 @@ class CableMachine:
     hub_ports : dict of str → int
     options : Options
         Times of the datalink that suit the machine.
+    recorder : Recorder or None
+        Takes what software notes (docs/recording.md); of a ``cluster`` only. It stays open when the machine is closed.
 
     Raises CableError.
     """
 
-    capabilities = frozenset()
+    capabilities = frozenset({Capability.EVENTS})
 
     def __init__(self, boards, topology, profile, options=Options()):
         self.boards = list(boards)
+        self.recorder = next((board.recorder for board in self.boards if board.recorder is not None), None)
         self.topology, self.profile, self.options = topology, profile, options
         self.doors = {name: door for board in boards for name, door in board.doors.items()}
         self.memory_bytes = min(board.memory_bytes for board in boards)
@@ -65,11 +68,10 @@ class CableMachine:
             for n in range(board.cabs if cabs is None else cabs):
                 topology.cab(f"CAB{n + 1}").fiber(f"CAB{n + 1}", f"HUB1.P{n}", delay_ns=board.period_ps / 1000)
             board.use(topology.cabs)
-            return cls(
-                [board],
-                topology,
-                Profile("cable", board.hub_profile, board.period_ps, board.period_ps, board.symbol_ps),
-            )
+            profile = Profile("cable", board.hub_profile, board.period_ps, board.period_ps, board.symbol_ps)
+            if board.recorder is not None:
+                board.recorder.begin(topology, profile, skew_ps=0)
+            return cls([board], topology, profile)
         except BaseException:
             board.close()
             raise
@@ -149,7 +151,9 @@ class CableMachine:
         return max(self._reached_ps, *(board.time_ps for board in self.boards))
 
     def close(self):
-        """Ends all software and gives the lines back. May be called twice."""
+        """Ends all software, finishes the recording, gives the lines back. May be called twice."""
+        if not self._closed and self.recorder is not None:
+            self.recorder.end(self.time_ps)
         self._closed = True
         for board in self.boards:
             board.close()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ....hdl.host.numbers import BUFFER_WORDS, ESCAPE, ESCAPED, FLAG, RESIDUE, SPEND_BITS, Turn, operation, second
 from ...door import OperationKind
 
-__all__ = ["Deframer", "Given", "TurnWords", "encode", "frame", "turns", "value"]
+__all__ = ["Deframer", "Given", "TurnWords", "awaits", "encode", "frame", "turns", "value"]
 
 _SPECIAL = bytes([FLAG, ESCAPE])
 #: Bytes of a frame that is too long to be one.
@@ -78,13 +78,18 @@ class Given(NamedTuple):
     awaited: object
 
 
+def awaits(operation):
+    """Whether software waits for the result of an operation."""
+    return OperationKind.READ <= operation.kind < OperationKind.RETURN
+
+
 def encode(operations):
     """What a processor is given to do ``operations``: a Given."""
     words, joined = [], set()  # places of words that must be in one load with those before
     awaited = None
     for item in operations:
         kind, address, size, data = item
-        if kind >= OperationKind.READ and kind != OperationKind.RETURN:
+        if awaits(item):
             awaited = item
         if kind == OperationKind.SPEND:
             while data:

@@ -25,16 +25,16 @@ class Port:
         "_rx_valid",
         "_outward",
         "_inward",
-        "_log",
+        "_tap",
         "_sending",
     )
 
-    def __init__(self, pin, outward, inward, log):
+    def __init__(self, pin, outward, inward, tap):
         self._payload, self._valid, self._ready = (pin(f"tx__{name}") for name in ("payload", "valid", "ready"))
         self._rx_payload, self._rx_valid = (pin(f"rx__{name}") for name in ("payload", "valid"))
         self._outward = outward
         self._inward = inward
-        self._log = log
+        self._tap = tap
         self._sending = True  # what tx__ready shows
         self.arriving = False  # what rx__valid shows
         self._ready.value = 1
@@ -47,8 +47,8 @@ class Port:
         if self._sending and self._valid.value:
             symbol = self._payload.value.to_unsigned()
             start = outward.send(time_ps, symbol)
-            if self._log is not None:
-                self._log(start, outward.ends, symbol)
+            if self._tap is not None:
+                self._tap.symbol(start, symbol)
         ready = outward.ready(next_ps)
         if ready != self._sending:
             self._sending = ready
@@ -81,10 +81,10 @@ class Board:
     def pin(self, name):
         return getattr(self._dut, f"{self.name}__{name}")
 
-    def connect(self, port, outward, inward, log):
-        """Gives the port (a number; None for a CAB's only one) its fibers."""
+    def connect(self, port, outward, inward, tap):
+        """Gives the port (a number; None for a CAB's only one) its fibers; ``tap``: a Tap of the one out, or None."""
         prefix = "fiber" if port is None else f"port_{port}"
-        self.ports.append(Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, log))
+        self.ports.append(Port(lambda name: self.pin(f"{prefix}__{name}"), outward, inward, tap))
 
     def act(self, edge):
         """What the board's surroundings do at each edge after reset; ``edge`` counts from 0."""

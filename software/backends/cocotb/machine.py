@@ -11,8 +11,8 @@ import cocotb
 from cocotb.triggers import Event, First, ReadWrite, Timer
 from cocotb.utils import get_sim_time
 
-from ....hdl.link.symbol import is_control
 from ....sim.profile import PROTOTYPE
+from ....sim.tap import Tap
 from ...door import Door
 from ...machine import QUIET, STOPPED, TIME, Capability
 from ..processor import Processor
@@ -35,17 +35,15 @@ class CocotbMachine:
         Boards and fibers; the simulated Verilog must have been made for it.
     profile : nectar.sim.profile.Profile
         Clocks and fibers' times.
-    log_control : bool
-        Whether control symbols on the fibers are written down in ``symbols``.
-    log_data : bool
-        Whether data bytes are written down there too.
+    recorder : Recorder or None
+        What takes the events (docs/recording.md), those of fibers and software; it stays open when the machine is
+        closed.
 
     Members
     -------
     doors : dict of str → Door
         By the CAB's name.
-    symbols : list of (int, str, str, int)
-        For each symbol on a fiber: time in ps at which it starts on the wire, sending end, receiving end, symbol.
+    recorder
 
     Raises ValueError for a fiber whose symbols are shorter than a board's clock cycle.
 
@@ -53,13 +51,15 @@ class CocotbMachine:
     else may be awaited that takes simulated time. A CPU whose software has failed stands still. Data memories keep what
     an earlier machine in the same simulation has left there; all else begins as after power-up."""
 
-    capabilities = frozenset({Capability.SYMBOLS})
+    capabilities = frozenset({Capability.EVENTS})
 
-    def __init__(self, topology, profile=PROTOTYPE, *, log_control=False, log_data=False):
+    def __init__(self, topology, profile=PROTOTYPE, *, recorder=None):
         dut = cocotb.top
-        self.symbols = []
-        log = self._note_any if log_data else self._note_control if log_control else None
-        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.recorder = recorder
+        if recorder is not None:
+            slowest = max(fiber.symbol_ps or profile.symbol_ps for fiber in topology.fibers)
+            recorder.begin(topology, profile, skew_ps=slowest)
+        self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.cabs}
         self._fibers = []
         self._boards = {}
         self._origin_ps = None
@@ -74,9 +74,9 @@ class CocotbMachine:
         for name, cab in topology.cabs.items():
             self._boards[name] = Cab(dut, name, profile.cab_period_ps, cab.phase_ps, self._turned)
         for pair in topology.fibers:
-            self._connect(pair.a, pair.b, pair.symbol_ps or profile.symbol_ps, pair.delay_ps, log)
+            self._connect(pair.a, pair.b, pair.symbol_ps or profile.symbol_ps, pair.delay_ps)
 
-    def _connect(self, a, b, symbol_ps, delay_ps, log):
+    def _connect(self, a, b, symbol_ps, delay_ps):
         """Lays a pair of fibers between two Ends."""
         there, back = (Fiber((str(x), str(y)), symbol_ps, delay_ps) for x, y in ((a, b), (b, a)))
         boards = self._boards[a.board], self._boards[b.board]
@@ -86,16 +86,10 @@ class CocotbMachine:
                 f"fiber {a} - {b}: a symbol every {symbol_ps / 1000:g} ns is faster than a board's clock, or the fiber "
                 "has no length; give it a longer symbol_ns or a delay"
             )
-        boards[0].connect(a.port, there, back, log)
-        boards[1].connect(b.port, back, there, log)
-        self._fibers += [there, back]
-
-    def _note_any(self, start_ps, ends, symbol):
-        self.symbols.append((start_ps, *ends, symbol))
-
-    def _note_control(self, start_ps, ends, symbol):
-        if is_control(symbol):
-            self.symbols.append((start_ps, *ends, symbol))
+        for board, port, outward, inward in ((boards[0], a.port, there, back), (boards[1], b.port, back, there)):
+            tap = None if self.recorder is None else Tap(self.recorder, len(self._fibers))
+            board.connect(port, outward, inward, tap)
+            self._fibers.append(outward)
 
     @property
     def time_ps(self):
@@ -109,6 +103,10 @@ class CocotbMachine:
             raise RuntimeError(f"{name} has its software already")
         cab.software = True
         cab.processor = Processor(self.doors[name], main)
+        recorder = self.recorder
+        if recorder is not None:
+            place = recorder.places.index(name)
+            cab.processor.note = lambda operation: recorder.note(self.time_ps, place, operation)
 
     def wake(self, name):
         """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
@@ -180,6 +178,8 @@ class CocotbMachine:
 
     def close(self):
         """Ends all software and the following of the clocks. May be called twice."""
+        if not self._closed and self.recorder is not None:
+            self.recorder.end(self.time_ps)
         self._closed = True
         for task in self._tasks:
             task.cancel()

@@ -60,10 +60,8 @@ class EngineMachine:
         Bytes of VCD after which recording ends; None for no limit.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
-    log_control : bool
-        Whether control symbols on the fibers are written down: ``engine.log``.
-    log_data : bool
-        Whether data bytes are written down there too.
+    recorder : Recorder or None
+        What takes the events (docs/recording.md); it stays open when the machine is closed.
 
     Members
     -------
@@ -72,10 +70,10 @@ class EngineMachine:
     nodes : dict
         Name of a node (``software.machine.node_name``) → Door.
     engine : Engine
-        The simulation itself: log, counters.
+        The simulation itself: counters.
     """
 
-    capabilities = frozenset({Capability.FAULTS, Capability.NODES, Capability.SYMBOLS, Capability.WAVES})
+    capabilities = frozenset({Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.WAVES})
 
     def __init__(
         self,
@@ -88,23 +86,22 @@ class EngineMachine:
         wave_window=None,
         wave_limit=None,
         sleep=True,
-        log_control=False,
-        log_data=False,
+        recorder=None,
     ):
-        log = "all" if log_data else "control" if log_control else "off"
         self.engine = Engine(
             topology,
             profile,
             nodes={name: node_name(name) for name in nodes},
             sleep=sleep,
-            log=log,
+            recorder=recorder,
             waves=waves,
             wave_boards=wave_boards,
             wave_window=wave_window,
             wave_limit=wave_limit,
         )
-        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
-        self.nodes = {node_name(name): Door(profile.cpu_hz) for name in topology.cabs if name in set(nodes)}
+        self.recorder = recorder
+        self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.cabs}
+        self.nodes = {node_name(name): Door(profile.cpu_hz, recorder) for name in topology.cabs if name in set(nodes)}
         self.fibers = self.engine.fibers
         self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
         self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
@@ -226,17 +223,12 @@ class EngineMachine:
     def restart(self, name):
         """Resets the board of a CAB and gives it a new Door."""
         self.engine.reset(name)
-        self.doors[name] = Door(self._cpu_hz)
+        self.doors[name] = Door(self._cpu_hz, self.recorder)
 
     @property
     def time_ps(self):
         """Simulated time in picoseconds."""
         return self.engine.time_ps
-
-    @property
-    def symbols(self):
-        """What was written down of the fibers, as LogEntry."""
-        return self.engine.log
 
     @property
     def waves_full_ps(self):

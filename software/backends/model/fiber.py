@@ -84,9 +84,14 @@ class ModelFiber:
     target : board
     port : int or None
         The port at the target.
+
+    Members
+    -------
+    tap : Tap or None
+        Is told what is sent (docs/recording.md).
     """
 
-    __slots__ = ("machine", "name", "target", "port", "symbol_ps", "delay_ps", "free_at", "_faults", "_arrived")
+    __slots__ = ("machine", "name", "target", "port", "symbol_ps", "delay_ps", "free_at", "tap", "_faults", "_arrived")
 
     def __init__(self, machine, name, target, port, symbol_ps, delay_ps):
         self.machine = machine
@@ -96,6 +101,7 @@ class ModelFiber:
         self.symbol_ps = symbol_ps
         self.delay_ps = delay_ps
         self.free_at = 0
+        self.tap = None
         self._faults = None  # FiberFaults, once it has any
         self._arrived = 0  # then, when the last piece has arrived
 
@@ -114,6 +120,8 @@ class ModelFiber:
         """Sends a piece as soon as the wire is free; returns the time from which on the wire takes the next."""
         start = max(at, self.free_at)
         self.free_at = start + piece.length * self.symbol_ps
+        if self.tap is not None:
+            self._tell(piece.symbols(), start)
         if self._faults is not None:
             self._send_faulty(piece, start)
         else:
@@ -127,10 +135,17 @@ class ModelFiber:
         """Sends a ready signal or a reply (``value``) between two symbols."""
         length = 1 if kind == "ready" else COMMAND_LENGTH
         arrival = at + length * self.symbol_ps + self.delay_ps
+        if self.tap is not None:
+            self._tell(_signal(kind, value), at)
         if self._faults is not None:
             self._signal_faulty(kind, at, value, length, arrival)
         else:
             self.machine.at(arrival, self.target.signalled, (self.port, kind, value))
+
+    def _tell(self, symbols, start):
+        """Tells the tap of symbols that follow each other from ``start`` on."""
+        for number, symbol in enumerate(symbols):
+            self.tap.symbol(start + number * self.symbol_ps, symbol)
 
     def _send_faulty(self, piece, start):
         """What the faults leave of a piece."""
@@ -158,10 +173,7 @@ class ModelFiber:
     def _signal_faulty(self, kind, at, value, length, arrival):
         """What the faults leave of a signal."""
 
-        def symbols():
-            return [Control.READY] if kind == "ready" else [Control.REPLY, *value.to_bytes(3, "big")]
-
-        delay, left = self._faults.strike(kind, at, length, 0, 0, False, False, symbols)
+        delay, left = self._faults.strike(kind, at, length, 0, 0, False, False, lambda: _signal(kind, value))
         signals = (
             [(kind, value)]
             if left is None
@@ -173,3 +185,8 @@ class ModelFiber:
         )
         for what, content in signals:
             self.machine.at(arrival + delay, self.target.signalled, (self.port, what, content))
+
+
+def _signal(kind, value):
+    """The symbols of a ready signal or a reply."""
+    return [Control.READY] if kind == "ready" else [Control.REPLY, *value.to_bytes(3, "big")]

@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 from ....hdl.cab.addresses import REGIONS
 from ....hdl.host.numbers import RESET_EDGES
 from ....hdl.link.symbol import COMMAND_LENGTH
+from ....sim.tap import Tap
 from ...door import Door, OperationKind
 from ...machine import QUIET, STOPPED, TIME, Capability, node_name
 from ..processor import FOREVER, Processor
@@ -18,6 +19,9 @@ from .hub import ModelHub
 from .node import ModelNode
 
 __all__ = ["ModelMachine"]
+
+#: Symbols that a fiber takes at once, and that are told of before their time.
+_LONGEST = 1 << 16
 
 
 class _Cpu:
@@ -53,18 +57,22 @@ class ModelMachine:
         Data memory of each CAB.
     nodes : iterable of str
         Names of the CABs that have a node.
+    recorder : Recorder or None
+        What takes the events (docs/recording.md), those of fibers and software; it stays open when the machine is
+        closed.
 
     Members
     -------
-    doors, nodes, fibers, hub_ports
+    doors, nodes, fibers, hub_ports, recorder
     hubs : dict of str → ModelHub
     """
 
-    capabilities = frozenset({Capability.FAULTS, Capability.NODES, Capability.HUBS})
+    capabilities = frozenset({Capability.EVENTS, Capability.FAULTS, Capability.NODES, Capability.HUBS})
 
-    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, nodes=()):
+    def __init__(self, topology, profile, memory_bytes=REGIONS["data"].size, nodes=(), recorder=None):
         self.time_ps = 0
-        self.doors = {name: Door(profile.cpu_hz) for name in topology.cabs}
+        self.recorder = recorder
+        self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.cabs}
         self.hubs = {name: ModelHub(self, board, profile.hub_period_ps) for name, board in topology.hubs.items()}
         self.hub_ports = {name: hub.ports for name, hub in self.hubs.items()}
         self._profile = profile
@@ -95,7 +103,13 @@ class ModelMachine:
             if name in set(nodes):
                 board = self._cabs[name]
                 board.node = self._cabs[node_name(name)] = ModelNode(node_name(name), board)
-                self.nodes[node_name(name)] = Door(profile.cpu_hz)
+                self.nodes[node_name(name)] = Door(profile.cpu_hz, recorder)
+        if recorder is not None:
+            behind = {name: node_name(name) for name in topology.cabs if name in set(nodes)}
+            slowest = max(fiber.symbol_ps for fiber in self._fibers.values())
+            recorder.begin(topology, profile, nodes=behind, skew_ps=_LONGEST * slowest)
+            for number, fiber in enumerate(self._fibers.values()):
+                fiber.tap = Tap(recorder, number)
 
     def _board(self, end):
         return self._cabs[end.board] if end.port is None else self.hubs[end.board]
@@ -127,6 +141,10 @@ class ModelMachine:
             self._cabs[name], Processor(self.nodes[name] if name in self.nodes else self.doors[name], main)
         )
         cpu.processor.direct = cpu.block
+        recorder = self.recorder
+        if recorder is not None:
+            place = recorder.places.index(name)
+            cpu.processor.note = lambda operation: recorder.note(self.time_ps, place, operation)
         self._schedule(cpu, 0)
 
     def wake(self, name):
@@ -154,7 +172,9 @@ class ModelMachine:
         return QUIET
 
     def close(self):
-        """Ends all software. May be called twice."""
+        """Ends all software, finishes the recording. May be called twice."""
+        if not self._closed and self.recorder is not None:
+            self.recorder.end(self.time_ps)
         self._closed = True
         self._events.clear()
         for cpu in self._cpus.values():
@@ -209,7 +229,7 @@ class ModelMachine:
 
     def restart(self, name):
         """Resets the board of a CAB and gives it a new Door."""
-        self.doors[name] = Door(self._profile.cpu_hz)
+        self.doors[name] = Door(self._profile.cpu_hz, self.recorder)
         old = self._cabs[name]
         edges = -(-(self.time_ps - old.first_ps) // old.period_ps) + RESET_EDGES + 1
         new = self._cabs[name] = ModelCab(

@@ -9,10 +9,10 @@ __all__ = ["message_us", "send_us", "throughput_mbits"]
 _WARM = 2
 
 
-def message_us(size=0, copied=False, topology="hub:2", to="CAB2", backend="engine"):
-    """Microseconds of a message of ``size`` bytes from task to task between idle CABs: half of the time from ``send``
-    to the end of the ``receive`` of an answer of the same size. ``copied``: bytes of Python, not buffers."""
-    return _ping(size, copied, topology, to, backend)[0]
+def message_us(size=0, copied=False, topology="hub:2", to="CAB2", backend="engine", at="CAB1"):
+    """Microseconds of a message of ``size`` bytes from task to task between idle CABs, or nodes: half of the time from
+    ``send`` to the end of the ``receive`` of an answer of the same size. ``copied``: bytes of Python, not buffers."""
+    return _ping(size, copied, topology, to, backend, at)[0]
 
 
 def send_us(size=0, backend="engine"):
@@ -20,7 +20,7 @@ def send_us(size=0, backend="engine"):
     return _ping(size, False, "hub:2", "CAB2", backend)[1]
 
 
-def _ping(size, copied, topology, to, backend):
+def _ping(size, copied, topology, to, backend, at="CAB1"):
     async def made_of(task):
         return bytes(size) if copied or not size else await task.buffer(size)
 
@@ -28,12 +28,12 @@ def _ping(size, copied, topology, to, backend):
         data = await made_of(task)
         into = None if copied or not size else data
         for _ in range(_WARM + 1):
-            await task.cab.sleep(1000)
-            begin = await task.cab.now_us()
+            await task.on.sleep(400)
+            begin = await task.on.now_us()
             await task.send("pong", data)
-            sent = await task.cab.now_us()
+            sent = await task.on.now_us()
             await task.receive(into)
-            end = await task.cab.now_us()
+            end = await task.on.now_us()
         return (end - begin) / 2, sent - begin
 
     async def pong(task):
@@ -43,8 +43,9 @@ def _ping(size, copied, topology, to, backend):
             await task.receive(into)
             await task.send("ping", data)
 
-    with application(topology, backend=backend) as made:
-        made.spawn("ping", ping, on="CAB1")
+    nodes = [place.removesuffix(".node") for place in (at, to) if place.endswith(".node")]
+    with application(topology, backend=backend, nodes=nodes) as made:
+        made.spawn("ping", ping, on=at)
         made.spawn("pong", pong, on=to)
         made.go()
         return made.tasks["ping"].result

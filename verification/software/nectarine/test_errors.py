@@ -50,6 +50,20 @@ async def stopped_receive(task):
     await task.receive(source="stopped")
 
 
+async def stopped_probe(task):
+    await task.probe(source="stopped", timeout_us=None)
+
+
+async def stopped_select(task):
+    await task.select(["long", "stopped"])
+
+
+async def stopped_handle(task):
+    handles = [await task.ireceive(source=source) for source in ("long", "stopped")]
+    assert await task.select(handles) is handles[1]
+    await handles[1].wait()
+
+
 async def too_short(task):
     await task.receive(bytearray(1), source="early")
 
@@ -98,6 +112,9 @@ MISTAKES = {
     "the CAB has stopped; a short message, once no slot is free": stopped_short,
     "the CAB has stopped; a long message": stopped_long,
     "the CAB has stopped, and the message can come from there only": stopped_receive,
+    "the CAB has stopped, and the message that is looked for can come from there only": stopped_probe,
+    "the CAB of a source has stopped": stopped_select,
+    "the CAB has stopped, from which alone the message of a receive can come; told by its `wait`": stopped_handle,
     "the message is longer than the buffer": too_short,
     "the message has got its slot": cancel_send,
     "the message is there": cancel_receive,
@@ -135,8 +152,16 @@ def test_the_table_has_the_mistakes_that_are_made_here():
     assert [row[0] for row in ROWS] == list(MISTAKES)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("what, call, name, most", ROWS)
+#: What is noticed by the same watch as a receive's is not run on the RTL, where its second takes 6 s.
+CASES = [
+    (*row, backend)
+    for backend in BACKENDS
+    for row in ROWS
+    if backend == "model" or row[1] not in ("`task.probe`", "`task.select`", "task.probe", "task.select")
+]
+
+
+@pytest.mark.parametrize("what, call, name, most, backend", CASES)
 def test_a_mistake_is_the_error_of_the_table_in_its_time(what, call, name, most, backend):
     with application("hub:3", leaks="stopped" in what, backend=backend) as made:
         made.spawn("maker", makes, MISTAKES[what], on="CAB1")

@@ -47,5 +47,14 @@ def test_long_messages_are_as_fast_as_the_page_says_and_nothing_is_copied():
     assert not any(copied for _, copied in measured)
 
 
+def test_messages_between_nodes_take_as_long_as_the_page_says():
+    """S1: under 100 us."""
+    sentence = said(r"an empty message takes ([\d.]+) us from process to process, one of 1 byte ([\d.]+) us, one of "
+                    r"100 bytes ([\d.]+) us")  # fmt: skip
+    measured = [message_us(size, True, to="CAB2.node", at="CAB1.node") for size in (0, 1, 100)]
+    assert sentence == pytest.approx(measured, rel=0.03)
+    assert measured[1] < 100
+
+
 def test_a_message_of_the_model_takes_about_as_long():
     assert message_us(backend="model") == pytest.approx(message_us(), rel=0.15)

@@ -232,9 +232,9 @@ def test_a_deadlock_names_each_task_and_what_it_waits_for():
         with pytest.raises(ProgramError, match="nothing can happen any more") as caught:
             drive(made.run(20 * 10**12))
         words = str(caught.value)
-        assert "task fft.1 on CAB1 waits for receive from fft.3, type 7" in words
-        assert "task fft.3 on CAB2 waits for receive from fft.1 or send, type 1 or 2" in words
-        assert "task send on CAB3 waits for send to fft.1, type 9" in words
+        assert "task fft.1 on CAB1 waits in receive from fft.3, type 7" in words
+        assert "task fft.3 on CAB2 waits in receive from fft.1 or send, type 1 or 2" in words
+        assert "task send on CAB3 waits in send to fft.1, type 9" in words
 
 
 def test_no_task_can_be_started_on_a_cab_that_is_stopped():

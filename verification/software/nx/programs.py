@@ -15,12 +15,13 @@ USER_MASK = 1 << 31
 
 
 @contextmanager
-def hypercube(nodes=2, leaks=False, settle_ps=SETTLE, **options):
+def hypercube(nodes=2, leaks=False, settle_ps=SETTLE, places=None, **options):
     """An NX of so many nodes on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left after
-    ``settle_ps``, unless it ``leaks``."""
+    ``settle_ps``, unless it ``leaks``. ``places``: names of the CABs and workstations that are its nodes."""
     options.setdefault("topology", f"hub:{nodes}")
-    with model(**options) as system, nothing_leaks(system, not leaks, settle_ps):
-        nx = NX(system)
+    behind = [place.removesuffix(".node") for place in places or () if place.endswith(".node")]
+    with model(**options, nodes=behind) as system, nothing_leaks(system, not leaks, settle_ps):
+        nx = NX(system, places)
         nx.go = lambda limit=LIMIT: drive(nx.run(limit))
         yield nx
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from nectar.cli import main
-from nectar.software.errors import ProgramError
+from nectar.software.errors import ProgramError, UnfinishedRun
 from nectar.software.nx import (
     NX,
     cprobe,
@@ -96,7 +96,7 @@ def test_a_message_that_is_longer_than_the_buffer_ends_the_process(how, size):
             cprobe(99)
 
     said = (
-        rf"task process 1.0 on CAB2 failed at .*: {how}: the message of type 7 from node 0, process 0 has {size} "
+        rf"process 1.0 on CAB2 failed at .*: {how}: the message of type 7 from node 0, process 0 has {size} "
         rf"bytes, the buffer {size - 1}: receive it with a larger buffer"
     )
     with pytest.raises(ProgramError, match=said):
@@ -143,10 +143,12 @@ def test_a_process_that_waits_for_ever_says_for_what():
         "cprobe of type 5": lambda: cprobe(5),
         "irecv of type 6": lambda: msgwait(irecv(6, None, 0)),
         "gdsum of a message of node 1": lambda: gdsum([1.0], 1, [0.0]),
+        "csend of type 4 to process 1.0": lambda: csend(4, bytes(60_000), 60_000, 1, 0),  # node 1 cannot keep it
     }
     for words, call in waits.items():
-        with pytest.raises(ProgramError, match=f"task process 0.0 on CAB1 waits for {words}$"):
-            run((lambda process, call=call: call(),), (lambda process: None,), leaks=True)
+        other = (lambda process: None) if "csend" not in words else lambda process: cprobe(9)
+        with pytest.raises(UnfinishedRun, match=rf"process 0.0 on CAB1 waits in {words} \(.*{__name__.split('.')[-1]}"):
+            run((lambda process, call=call: call(),), (other,), leaks=True, memory_bytes=1 << 17)
 
 
 def test_calls_outside_of_a_process_say_so():
@@ -190,8 +192,8 @@ def test_what_cannot_be_loaded_is_told():
     [
         (3, "the system has 2 CABs: it cannot give 3 nodes"),
         (0, "the system has 2 CABs: it cannot give 0 nodes"),
-        ([], "each node is a CAB of its own, not as in an empty list"),
-        (["CAB1", "CAB1"], "each node is a CAB of its own, not as in CAB1, CAB1"),
+        ([], "each node is a CAB or a workstation of its own, not as in an empty list"),
+        (["CAB1", "CAB1"], "each node is a CAB or a workstation of its own, not as in CAB1, CAB1"),
         (["CAB9"], "there is no CAB 'CAB9'; there are CAB1, CAB2"),
     ],
 )
@@ -232,8 +234,8 @@ async def main(system, arguments):
 @pytest.mark.parametrize(
     "line, said",
     [
-        ("csend(1, b'', 1, 0, 0)", r"task process 0.0 on CAB1 failed at .*: csend: the length is 0 to 0, .* not 1.*"),
-        ("process.load()", r"task process 0.0 on CAB1 failed at .*AttributeError: .*"),
+        ("csend(1, b'', 1, 0, 0)", r"process 0.0 on CAB1 failed at .*: csend: the length is 0 to 0, .* not 1.*"),
+        ("process.load()", r"process 0.0 on CAB1 failed at .*AttributeError: .*"),
     ],
 )
 def test_an_error_of_a_program_is_one_line_of_the_command(line, said, tmp_path, monkeypatch, capsys):

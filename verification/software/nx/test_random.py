@@ -152,6 +152,17 @@ def test_random_programs_do_what_a_replay_allows_on_the_rtl(steps):
     check(BACKENDS[1], False, 2, 2, steps)
 
 
+@properties(max_examples=15)
+@given(
+    st.booleans(),
+    st.sampled_from([[0], [0, 1]]),
+    st.integers(1, 2),
+    st.lists(st.lists(st.one_of(SEND, SEND, SEND, PAUSE, RECEIVE, LOOK), max_size=8), min_size=4, max_size=4),
+)
+def test_random_programs_do_what_a_replay_allows_on_workstations(plain, stations, processes, steps):
+    check("model", plain, 2, processes, steps, stations)
+
+
 def plain_play():
     """``play`` as a plain function."""
     space = dict(globals())
@@ -159,15 +170,16 @@ def plain_play():
     return space["play"]
 
 
-def check(backend, plain, nodes, processes, steps):
-    """Runs a program of so many processes on each node, and replays it."""
+def check(backend, plain, nodes, processes, steps, stations=()):
+    """Runs a program of so many processes on each node, and replays it. ``stations``: nodes that are workstations."""
     function = plain_play() if plain else play
     places = [(node, pid) for node in range(nodes) for pid in range(processes)]
     steps = steps[: len(places)]
     wanted, log = plans(len(places), steps), []
     note(f"{places} {wanted}")
-    with model(f"hub:{nodes}", backend=backend) as system:
-        nx = NX(system)
+    names = [f"CAB{node + 1}.node" if node in stations else f"CAB{node + 1}" for node in range(nodes)]
+    with model(f"hub:{nodes}", backend=backend, nodes=[f"CAB{node + 1}" for node in stations]) as system:
+        nx = NX(system, names)
         for number, (node, pid) in enumerate(places):
             nx.load(function, number, places, steps[number], wanted[number], log, node=node, pid=pid)
         drive(nx.run(LIMIT))

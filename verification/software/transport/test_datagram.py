@@ -7,12 +7,24 @@ from itertools import product
 
 import pytest
 
+from nectar.hdl.host.events import LEVELS, EventGroup, EventKind
 from nectar.software.datalink.datalink import Switching
 from nectar.software.errors import MessageTooLong, NoRoute
 from nectar.software.packet import MAX_DATA
 from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, clean, hubs, model, pattern, receive_all, run_task, send_all
+from nectar.verification.software.helpers import (
+    BACKENDS,
+    clean,
+    cycles,
+    events,
+    hubs,
+    model,
+    pattern,
+    receive_all,
+    run_task,
+    send_all,
+)
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
 
@@ -335,38 +347,38 @@ def test_latency_between_two_tasks_is_under_30_us(backend):
         await cab.sleep(100)
         await cab.datagram.send((2, 1), b"ping")
 
-    with model(trace=True, backend=backend) as system:
+    with model(recorded=EventGroup.MESSAGES, backend=backend) as system:
         system.spawn("CAB1", send)
         system.spawn("CAB2", receive_all, 1, 1)
         system.go()
-        events = {
-            event: cycle for cab in system.cabs for cycle, event, _, number in cab.kernel.trace if number is not None
-        }
-    assert list(sorted(events, key=events.get)) == ["send", "queued", "packet", "received", "read"]
-    assert 10 * 16 < events["read"] - events["send"] < 30 * 16
+        at = cycles(system, "CAB1", "CAB2")
+    assert [kind.name for kind in sorted(at, key=at.get)] == [
+        *("SEND", "NUMBERED", "QUEUED", "ARRIVED", "DELIVERED", "READ")
+    ]
+    assert 10 * 16 < at[EventKind.READ] - at[EventKind.SEND] < 30 * 16
 
 
 @pytest.mark.parametrize("topology", ["hub:3", "figure7"])
-def test_tracing_changes_no_time(topology):
-    def finish(trace):
-        with model(topology, trace=trace) as system:
+def test_recording_changes_no_time(topology):
+    def finish(recorded):
+        with model(topology, recorded=recorded) as system:
             for name in ("CAB1", "CAB2"):
                 system.spawn(name, send_all, (3, 1), [pattern(n * 300) for n in range(6)])
             system.spawn("CAB3", receive_all, 1, 12)
             system.go()
             return system.machine.time_ps, [cab.datalink.counters for cab in system.cabs]
 
-    assert finish(False) == finish(True)
+    assert finish(0) == finish(LEVELS["messages"]) == finish(LEVELS["all"])
 
 
 def test_two_runs_are_alike():
     def run():
-        with model("figure7", trace=True) as system:
+        with model("figure7", recorded=LEVELS["all"]) as system:
             for cab in system.cabs:
                 others = [other.id for other in system.cabs if other is not cab]
                 system.spawn(cab.name, send_all, (others[0], 1), [pattern(700 * n) for n in range(4)])
             system.spawn("CAB1", receive_all, 1, 4 * 4)
             system.go()
-            return system.machine.time_ps, [cab.kernel.trace for cab in system.cabs]
+            return system.machine.time_ps, events(system)
 
     assert run() == run()

@@ -10,7 +10,9 @@ import pytest
 
 from nectar.boards.simulated import Shape, SimulatedBoard
 from nectar.hdl.cab.addresses import REGIONS
+from nectar.hdl.host.events import EventGroup
 from nectar.hdl.host.numbers import BUFFER_WORDS, REQUEST, Request, header
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology
 from nectar.software.backends.cable.board import Board
 from nectar.software.backends.cable.machine import CableMachine
@@ -43,6 +45,9 @@ from nectar.verification.system import programs
 
 DATA = REGIONS["data"].base
 
+#: What software notes.
+SOFTWARE = EventGroup.MESSAGES | EventGroup.CPU
+
 
 @pytest.fixture(scope="module")
 def board():
@@ -58,19 +63,20 @@ def machine(board):
 
 
 def outcome(machine, topology, profile, program, memory_bytes):
-    """What ``program`` returns on a machine, what its kernels have noted, and when it was over."""
-    system = System.of(machine, topology, profile, memory_bytes=memory_bytes, trace=True)
-    with contextlib.closing(system):
+    """What ``program`` returns on a recorded machine, the events of its software, and when it was over."""
+    system = System.of(machine, topology, profile, memory_bytes=memory_bytes)
+    with machine.recorder, contextlib.closing(system):
         coroutine = program(system, ["CAB2", "CAB1"])
         try:
             coroutine.send(None)
         except StopIteration as end:
-            return end.value, [cab.kernel.trace for cab in system.cabs], machine.time_ps
+            events = [list(machine.recorder.recording().events(boards=[cab.name])) for cab in system.cabs]
+            return end.value, events, machine.time_ps
     raise AssertionError("the program has awaited what only a task may await")
 
 
 def on_board(path, program, **options):
-    machine = CableMachine.cluster(Board(path, **options))
+    machine = CableMachine.cluster(Board(path, recorder=Recorder(groups=SOFTWARE), **options))
     return outcome(machine, machine.topology, machine.profile, program, machine.memory_bytes), machine
 
 
@@ -88,10 +94,9 @@ def test_every_event_is_in_the_same_cycle_as_on_the_engine(board, program):
     topology = Topology("like the board").hub("HUB1")
     for n in range(2):
         topology.cab(f"CAB{n + 1}").fiber(f"CAB{n + 1}", f"HUB1.P{n}", delay_ns=machine.profile.symbol_ps / 1000)
-    assert (
-        outcome(EngineMachine(topology, machine.profile), topology, machine.profile, program, machine.memory_bytes)
-        == first
-    )
+    engine = EngineMachine(topology, machine.profile, recorder=Recorder(groups=SOFTWARE))
+    assert outcome(engine, topology, machine.profile, program, machine.memory_bytes) == first
+    assert all(len(events) > 10 for events in first[1])
 
 
 def test_long_blocks_and_many_operations_go_through(machine):

@@ -1,0 +1,192 @@
+"""Lists what a recording has, one event a line: time, where it happened, what it was.
+
+A recording is made by 'nectar run --record FILE'; docs/recording.md tells what its events mean. An event of a fiber is
+of the boards at both its ends.
+"""
+
+import sys
+from collections import Counter
+
+from .errors import DONE, UsageError
+from .units import LONGEST, picoseconds, time_text
+
+HELP = "list the events of a recording"
+
+
+def configure(parser):
+    """Options of ``nectar events``."""
+    parser.add_argument("file", metavar="FILE", help="a recording of 'nectar run --record FILE'")
+    parser.add_argument("--from", dest="begin", metavar="TIME", default="0s", help="only events from this time on")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="only events before this time")
+    parser.add_argument("--kind", metavar="KINDS", help="only these kinds of event: send,packet")
+    parser.add_argument("--board", metavar="NAMES", help="only events at these boards: CAB1,HUB2")
+    parser.add_argument("--count", action="store_true", help="tell how many there are of each kind, and list none")
+
+
+def execute(options):
+    """Lists them."""
+    from ..hdl.host.events import GROUP_OF, EventKind
+    from ..sim.recording import Recording
+
+    begin = picoseconds(options.begin, "--from")
+    end = LONGEST if options.end is None else picoseconds(options.end, "--to")
+    if begin >= end:
+        raise UsageError(f"--to {options.end}: it is not after --from {options.begin}")
+    kinds = None
+    if options.kind is not None:
+        names = {kind.name.lower().replace("_", "-"): kind for kind in EventKind if kind in GROUP_OF}
+        kinds = [_among(name, names, "--kind", "kind of event") for name in _split(options.kind)]
+    with Recording(options.file) as recording:
+        boards = None
+        if options.board is not None:
+            there = {name: name for name in recording.places if name is not None}
+            boards = [_among(name, there, "--board", "board in the recording") for name in _split(options.board)]
+        events = recording.events(kinds, boards, begin, end)
+        if options.count:
+            for kind, count in Counter(event.kind for event in events).most_common():
+                print(f"{count:12d}  {_word(kind)}")
+        else:
+            names = _Names(recording)
+            for event in events:
+                print(f"{event.time_ps / 1e6:15.6f} us  {names.line(event)}")
+        _lacks(options.file, recording)
+    return DONE
+
+
+def _lacks(name, recording):
+    """Tells what the recording does not have."""
+    if recording.dropped:
+        print(
+            f"nectar: {name} lacks the last {recording.dropped} events up to {time_text(recording.end_ps)}: its limit "
+            "was reached",
+            file=sys.stderr,
+        )
+    elif not recording.complete:
+        print(f"nectar: {name} was not finished: the run was killed, or is not over", file=sys.stderr)
+
+
+def _split(text):
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _among(name, known, option, what):
+    if name not in known:
+        raise UsageError(f"{option} {name}: there is no such {what}; there are {', '.join(known)}")
+    return known[name]
+
+
+def _word(kind):
+    return kind.name.lower().replace("_", "-")
+
+
+class _Names:
+    """What numbers in the events of a recording are called."""
+
+    def __init__(self, recording):
+        from ..hdl.cab.addresses import Irq
+        from ..hdl.host.events import Layer
+        from ..hdl.hub.commands import Op
+
+        self._cabs = {cab["id"]: name for name, cab in recording.cabs.items()}
+        self._hubs = {hub["id"]: name for name, hub in recording.hubs.items()}
+        self._layers = {int(layer): layer.name.lower() for layer in Layer}
+        self._commands = {int(op): op.name.lower() for op in Op}
+        self._irqs = {1 << irq: irq.name.lower() for irq in Irq}
+
+    def line(self, event):
+        """An event without its time."""
+        fiber = getattr(event, "fiber", None)
+        where = event.board if fiber is None else f"{fiber.sender} > {fiber.receiver}"
+        told = getattr(self, f"_{event.kind.name.lower()}", lambda event: "")(event)
+        return f"{where:20} {_word(event.kind):13} {told}".rstrip()
+
+    def _cab(self, number):
+        return self._cabs.get(number, "several CABs" if number == 0xFF else f"CAB with ID {number}")
+
+    def _layer(self, event):
+        return self._layers.get(event.layer, f"protocol {event.layer}")
+
+    # -- fibers --------------------------------------------------------------------------------------
+    def _packet_start(self, event):
+        return f"{event.number}"
+
+    def _packet(self, event):
+        mark = ", ".join(part.name.lower().replace("_", " ") for part in event.mark)
+        text = f"{event.number}, {event.length} bytes from {event.begin_ps / 1e6:.6f} us on"
+        return f"{text}{f', {mark}' if mark else ''}; {self._header(event.data[:16])}"
+
+    def _command(self, event):
+        hub = self._hubs.get(event.hub, "any HUB" if event.hub == 0xFF else f"HUB with ID {event.hub}")
+        lacks = f", lacks {event.missing} bytes" if event.missing else ""
+        return f"{self._commands.get(event.opcode, f'0x{event.opcode:02x}')} {hub} {event.param}{lacks}"
+
+    def _reply(self, event):
+        from ..hdl.hub.commands import REPLY
+
+        done = "done" if event.opcode & REPLY else "refused"
+        hub = self._hubs.get(event.hub, f"HUB with ID {event.hub}")
+        lacks = f", lacks {event.missing} bytes" if event.missing else ""
+        name = self._commands.get(event.opcode | REPLY, f"0x{event.opcode:02x}")
+        return f"{name} {done} by {hub}: {event.param}{lacks}"
+
+    def _symbol(self, event):
+        return f"0x{event.symbol:03x}"
+
+    def _fault(self, event):
+        mark = ", ".join(part.name.lower() for part in event.mark)
+        return f"{event.symbols} symbols {mark}" if event.symbols else f"0x{event.sent:03x} {mark}"
+
+    # -- messages ------------------------------------------------------------------------------------
+    def _header(self, header):
+        if len(header) < 8:
+            return f"{len(header)} bytes of a header"
+        protocol, source, destination = header[:3]
+        name = self._layers.get(protocol, f"protocol {protocol}")
+        number = int.from_bytes(header[6:8], "big")
+        return f"{name} {self._cab(source)} to {self._cab(destination)}, number {number}"
+
+    def _send(self, event):
+        parent = f", for message {event.parent}" if event.parent else ""
+        whom = self._cab(event.destination)
+        return f"message {event.message}: {self._layer(event)} to {whom}, {event.length} bytes{parent}"
+
+    def _numbered(self, event):
+        whom = self._cab(event.destination)
+        return f"message {event.message}: {self._layer(event)} to {whom}, number {event.number}"
+
+    def _queued(self, event):
+        return self._header(event.header)
+
+    _arrived = _queued
+
+    def _delivered(self, event):
+        return f"{self._layer(event)} from {self._cab(event.source)}, number {event.number}, {event.length} bytes"
+
+    _read = _delivered
+
+    def _repeated(self, event):
+        return f"{self._layer(event)} to {self._cab(event.destination)}, number {event.number}"
+
+    # -- CPUs and boards -----------------------------------------------------------------------------
+    def _thread(self, event):
+        return f"{event.name}, after {event.cycles} cycles of the kernel"
+
+    def _causes(self, event):
+        return ", ".join(name for mask, name in self._irqs.items() if event.causes & mask)
+
+    def _irq(self, event):
+        return f"{event.level}"
+
+    def _connected(self, event):
+        return f"P{event.input} to P{event.output}"
+
+    _disconnected = _connected
+
+    def _ready_bit(self, event):
+        return f"P{event.output}: {event.level}"
+
+    def _dma(self, event):
+        return f"{event.channel.name.lower().replace('_', ' ')}: {'begins' if event.level else 'ends'}"
+
+    def _queue(self, event):
+        return f"P{event.port}: {event.level} symbols"

@@ -1,0 +1,105 @@
+"""``nectar run --report`` and ``--trace``: written whatever happens to the run, and without any effect on it."""
+
+import importlib.util
+import json
+import signal
+import time
+
+import pytest
+
+from nectar.verification.views.test_report import data_of
+
+PROGRAM = """
+TOPOLOGY = "hub:2"
+
+async def send(cab, count):
+    for _ in range(count):
+        await cab.datagram.send(("CAB2", 1), bytes(100))
+
+async def receive(cab, count):
+    for _ in range(count):
+        (await cab.mailbox(1).receive()).free()
+
+async def main(system, arguments):
+    count = int(arguments[0])
+    system.spawn("CAB1", send, count)
+    system.spawn("CAB2", receive, count)
+    await system.run()
+    print(system.time_ns)
+    if len(arguments) > 1:
+        raise KeyError(arguments[1])
+"""
+
+
+@pytest.mark.parametrize("backend", ["model", "engine"])
+def test_a_report_changes_nothing(here, simulator, backend):
+    program = here.program(PROGRAM)
+    plain = here("run", program, "5", "--backend", backend)
+    done = here("run", program, "5", "--backend", backend, "--report", "run.html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    data = data_of((here.folder / "run.html").read_text())
+    assert data["title"] == "program.py" and data["complete"] and len(data["messages"]["sent"]) == 5
+
+
+def test_a_program_that_dies_leaves_a_report_of_what_there_was(here):
+    program = here.program(PROGRAM)
+    assert "KeyError" in here.refused("run", program, "5", "oh", "--backend", "model", "--report", "run.html")
+    data = data_of((here.folder / "run.html").read_text())
+    assert not data["complete"] and len(data["messages"]["sent"]) == 5
+
+
+def test_ctrl_c_leaves_a_report(nectar, simulator):
+    with nectar.start("run", nectar.program(PROGRAM), "1000000", "--report", "run.html") as run:
+        time.sleep(3)
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=120)
+    assert run.returncode == 130 and "interrupted" in told
+    data = data_of((nectar.folder / "run.html").read_text())
+    assert not data["complete"] and data["messages"]["sent"]
+
+
+def test_a_recording_that_is_too_long_says_what_the_report_lacks(here):
+    done = here(
+        "run", here.program(PROGRAM), "50", "--backend", "model", "--report", "run.html", "--record-limit", "20k"
+    )
+    assert done.returncode == 0
+    assert "--report run.html: the recording has reached 20.0 kbyte at" in done.stderr
+    data = data_of((here.folder / "run.html").read_text())
+    assert f"lacks the {data['dropped']} events" in done.stderr and data["dropped"] > 100
+
+
+@pytest.mark.parametrize("name", ["run.pftrace", "run.json"])
+def test_a_trace_changes_nothing(here, name):
+    program = here.program(PROGRAM)
+    plain = here("run", program, "5", "--backend", "model")
+    done = here("run", program, "5", "--backend", "model", "--trace", name, "--report", "run.html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    written = (here.folder / name).read_bytes()
+    assert b"datagram CAB1 to CAB2" in written
+    if name.endswith(".json"):
+        assert sum(event["ph"] == "f" for event in json.loads(written)["traceEvents"]) == 5
+
+
+def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "perfetto" else find(name, *more)
+    )
+    line = here.refused("run", here.program(PROGRAM), "1", "--trace", "x.pftrace")
+    assert "--trace x.pftrace needs the package perfetto; it comes with the extra 'trace'" in line
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--report", "no/x.html"], "--report no/x.html cannot be written: there is no directory"),
+        (["--report", "x", "--record", "x"], "--report x: --record is the same file; give another name"),
+        (["--record-limit", "1M"], "--record-limit needs --record, --report or --trace"),
+        (["--trace", "no/x.json"], "--trace no/x.json cannot be written: there is no directory"),
+        (["--trace", "x.txt"], "--trace x.txt: the name must end in .pftrace (Perfetto) or .json (Chrome)"),
+        (["--trace", "x.json", "--json", "x.json"], "--json x.json: --trace is the same file"),
+    ],
+)
+def test_what_cannot_be_written_is_said(here, words, message):
+    assert message in here.refused("run", here.program(PROGRAM), "1", *words)
+    assert not (here.folder / "x").exists()
