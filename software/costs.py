@@ -159,6 +159,7 @@ class Costs(Table):
     nectarine_transfer: int = cost(
         30, "for each long message, and each piece of it: fill in its record, find it; 22 instructions"
     )
+    nectarine_keep: int = cost(16, "for each message kept until it is received: fill in its record; 12 instructions")
     swap_word: int = cost(4, "for each 32-bit word whose byte order is changed: shifts, masks, ors; 4 beyond the copy")
 
     # NX/2
@@ -166,7 +167,14 @@ class Costs(Table):
     nx_combine: int = cost(
         14, "for each number combined with another: two loads, an operation, a store; 5 instructions"
     )
-    nx_keep: int = cost(16, "for each message kept until it is received: fill in its record; 12 instructions")
+
+    # MPI
+    mpi_call: int = cost(
+        12, "for each call: find the communicator, check rank and tag, translate the rank; 9 instructions"
+    )
+    mpi_combine: int = cost(
+        14, "for each number combined with another: two loads, an operation, a store; 5 instructions"
+    )
 
     # Services for and of the node
     node_bell: int = cost(

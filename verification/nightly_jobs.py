@@ -126,6 +126,12 @@ JOBS = (
         ),
     ),
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
+    Job(
+        "mpi",
+        "mpi4py's own tests with 2 to 5 ranks, random collective programs, times of multicasts",
+        15,
+        _tests("software/mpi/"),
+    ),
     Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
     Job(
         "protocols",

@@ -23,6 +23,7 @@ __all__ = ["main", "SUBCOMMANDS"]
 
 SUBCOMMANDS = (
     "run",
+    "mpirun",
     "events",
     "simulate",
     "reproduce",

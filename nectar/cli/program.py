@@ -8,49 +8,32 @@ import types
 
 from .errors import UsageError, place
 
-__all__ = ["Program"]
+__all__ = ["Program", "ProgramFile"]
 
 #: The program's ``__name__``: its own file name could be that of a module that others import.
 _MODULE = "nectar_program"
 _WRONG_MAIN = "'main' must be 'async def main(system, arguments)'"
 
 
-class Program:
-    """The program in the file ``path`` (see docs/software.md), loaded: its top level has been run.
+class ProgramFile:
+    """The program in the file ``path``, compiled to ``code``. Raises UsageError when there is no such program.
 
-    ``topology`` is its TOPOLOGY, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` its NODES: names of
-    CABs, or True for all. Raises UsageError when there is no such program or it cannot be loaded."""
+    ``topology`` is what it wants to run on, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` names of
+    CABs that have a node, or True for all."""
+
+    topology = None
+    trace = False
+    nodes = ()
 
     def __init__(self, path):
         self.path = path
         source = _read(path)
         try:
-            code = compile(source, path, "exec", dont_inherit=True)
+            self.code = compile(source, path, "exec", dont_inherit=True)
         except SyntaxError as error:
             raise UsageError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from error
         except ValueError as error:
             raise UsageError(f"{path}: not a Python program: {error}") from error
-        module = types.ModuleType(_MODULE)
-        module.__file__ = os.path.abspath(path)
-        sys.modules[_MODULE] = module
-        sys.path.insert(0, os.path.dirname(module.__file__))  # as python does: a program may have modules beside it
-        try:
-            exec(code, vars(module))
-        except SystemExit as error:
-            raise UsageError(
-                f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}"
-            ) from error
-        except Exception as error:
-            raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
-        self._main = getattr(module, "main", None)
-        if not callable(self._main):
-            raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
-        candidates = self._main, inspect.unwrap(self._main), type(self._main).__call__
-        if not any(map(inspect.iscoroutinefunction, candidates)):
-            raise UsageError(f"{path}: {_WRONG_MAIN}")
-        self.topology = getattr(module, "TOPOLOGY", None)
-        self.trace = bool(getattr(module, "TRACE", False))
-        self.nodes = getattr(module, "NODES", ())
 
     def shape(self, wanted=None):
         """The Topology that ``wanted`` names, or is; by default the program's, whose file lies beside it.
@@ -69,28 +52,6 @@ class Program:
         if not isinstance(topology, Topology):
             raise UsageError(f"{self.path}: TOPOLOGY must be a name or a nectar.sim.topology.Topology, not {wanted!r}")
         return topology.check()
-
-    def run(self, system, arguments):
-        """Runs ``main`` to its end."""
-        wrong = UsageError(f"{self.path}: {_WRONG_MAIN}")
-        try:
-            coroutine = self._main(system, arguments)
-        except TypeError as error:
-            if error.__traceback__.tb_next is not None:
-                raise
-            raise wrong from error
-        if not isinstance(coroutine, types.CoroutineType):
-            raise wrong
-        try:
-            coroutine.send(None)
-        except StopIteration:
-            return
-        line = coroutine.cr_frame.f_lineno
-        coroutine.close()
-        raise UsageError(
-            f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
-            "and wait for it with 'await system.run()'"
-        )
 
     def failure(self, error):
         """What ``error``, raised in the program, is called: ``file:line: ValueError: message``."""
@@ -119,6 +80,58 @@ class Program:
                 return f"{self.path}:{frame.f_lineno} in {frame.f_code.co_name}"
             frame = frame.f_back
         return None
+
+
+class Program(ProgramFile):
+    """A program with ``async def main(system, arguments)`` (see docs/software.md), loaded: its top level has been run.
+
+    Raises UsageError when it cannot be loaded."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        module = types.ModuleType(_MODULE)
+        module.__file__ = os.path.abspath(path)
+        sys.modules[_MODULE] = module
+        sys.path.insert(0, os.path.dirname(module.__file__))  # as python does: a program may have modules beside it
+        try:
+            exec(self.code, vars(module))
+        except SystemExit as error:
+            raise UsageError(
+                f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}"
+            ) from error
+        except Exception as error:
+            raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
+        self._main = getattr(module, "main", None)
+        if not callable(self._main):
+            raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")
+        candidates = self._main, inspect.unwrap(self._main), type(self._main).__call__
+        if not any(map(inspect.iscoroutinefunction, candidates)):
+            raise UsageError(f"{path}: {_WRONG_MAIN}")
+        self.topology = getattr(module, "TOPOLOGY", None)
+        self.trace = bool(getattr(module, "TRACE", False))
+        self.nodes = getattr(module, "NODES", ())
+
+    def run(self, system, arguments):
+        """Runs ``main`` to its end."""
+        wrong = UsageError(f"{self.path}: {_WRONG_MAIN}")
+        try:
+            coroutine = self._main(system, arguments)
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:
+                raise
+            raise wrong from error
+        if not isinstance(coroutine, types.CoroutineType):
+            raise wrong
+        try:
+            coroutine.send(None)
+        except StopIteration:
+            return
+        line = coroutine.cr_frame.f_lineno
+        coroutine.close()
+        raise UsageError(
+            f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
+            "and wait for it with 'await system.run()'"
+        )
 
 
 def _read(path):

@@ -31,7 +31,7 @@ ROUTES = ("given", "discovered")
 #: What ends a recording that nobody looks after.
 WAVE_LIMIT = "1G"
 #: Options that take a value, as argparse wants them.
-_VALUES = {
+VALUES = {
     "--topology": {
         "metavar": "T",
         "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK (K CABs on a "
@@ -102,22 +102,27 @@ def configure(parser):
     """Options of ``nectar run``."""
     parser.usage = "nectar run [options] PROGRAM.py [options] [arguments of the program]"
     parser.add_argument("program", metavar="PROGRAM.py", help="the program; docs/software.md tells how to write one")
-    for name, how in _VALUES.items():
+    add_options(parser, VALUES)
+
+
+def add_options(parser, values):
+    """Adds options that take a value, by name, and those that take none."""
+    for name, how in values.items():
         parser.add_argument(name, **how)
     for name, how in _FLAGS.items():
         parser.add_argument(name, action="store_true", **how)
 
 
-def parse(parser, arguments):
-    """Tells our options from what is the program's."""
+def parse(parser, arguments, values=VALUES):
+    """Tells our options from what is the program's. ``values``: options that take a value."""
     own, program, rest = [], [], []
-    known = [*_VALUES, *_FLAGS, "--debug"]
+    known = [*values, *_FLAGS, "--debug"]
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
         if word == "--":
             rest += words
-        elif name in _VALUES:
+        elif name in values:
             value = None if equals else next(words, None)
             own.append(word if value is None else f"{word}={value}")
         elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
@@ -141,13 +146,14 @@ def parse(parser, arguments):
     return options
 
 
-def execute(options):
-    """Runs the program to its end; what it reported decides the exit code."""
+def execute(options, load=Program):
+    """Runs the program to its end; what it reported decides the exit code. ``load``: makes a ProgramFile with ``run``
+    of the path of a program."""
     with Awaits() as awaits:
-        return _execute(options, awaits)
+        return _execute(options, load, awaits)
 
 
-def _execute(options, awaits):
+def _execute(options, load, awaits):
     from ..software.errors import ProgramError
 
     if options.backend not in BACKENDS:
@@ -161,7 +167,7 @@ def _execute(options, awaits):
     waves = _waves(options)
     record = Record(options)
     _check_apart(options)
-    program = Program(options.program)
+    program = load(options.program)
     boards = boards_of(options)
     topology, profile = _shape(options, program) if boards is None else (None, None)
     for name in waves["wave_boards"] or ():

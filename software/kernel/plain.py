@@ -126,13 +126,15 @@ def stack(coroutine):
     """The frames of a suspended coroutine, the outermost first, those of plain functions among them; and what the
     innermost awaits."""
     frames = []
-    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
-        frames.append(frame)
-        if frame.f_code is _run.__code__ and (inner := frame.f_locals["task"].gr_frame) is not None:
-            plain = []
-            while inner is not None:
-                plain.append(inner)
-                inner = inner.f_back
-            frames += reversed(plain)
+    while hasattr(coroutine, "cr_await"):
+        frame = getattr(coroutine, "cr_frame", None)  # a Scope has none
+        if frame is not None:
+            frames.append(frame)
+            if frame.f_code is _run.__code__ and (inner := frame.f_locals["task"].gr_frame) is not None:
+                plain = []
+                while inner is not None:
+                    plain.append(inner)
+                    inner = inner.f_back
+                frames += reversed(plain)
         coroutine = coroutine.cr_await
     return frames, coroutine

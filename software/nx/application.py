@@ -8,7 +8,7 @@ from ..errors import ProgramError
 from ..kernel.kernel import checked
 from ..kernel.plain import as_coroutine
 from ..nectarine import Application
-from .keeper import Keeper
+from ..nectarine.keeper import Keeper
 from .nodeprocess import NodeProcess, keeper_on
 from .process import Process
 

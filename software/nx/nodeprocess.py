@@ -4,7 +4,7 @@ Specification: docs/nx.md, "Processes on workstations"."""
 
 from ..errors import BufferTooShort, ProgramError
 from ..kernel.plain import blocking
-from .keeper import Keeper
+from ..nectarine.keeper import Keeper
 from .messages import Receipt, Sending, buffer_of, selector_of, too_long, words_of
 from .process import Process
 

@@ -21,7 +21,9 @@ from nectar.verification.software.waits import WAITS
 
 from .helpers import events
 
-EXAMPLES = sorted((Path(nectar.__file__).parent.parent / "examples").glob("*.py"))
+_PROGRAMS = sorted((Path(nectar.__file__).parent.parent / "examples").glob("*.py"))
+#: Those of ``nectar run``.
+EXAMPLES = [path for path in _PROGRAMS if "async def main(" in path.read_text()]
 
 
 # -- the same calls, the same times -----------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import pytest
 
 from nectar.software.errors import PeerStopped
+from nectar.software.nectarine.keeper import SHARE, SLOTS_USED
 from nectar.software.nx import ALL, cprobe, crecv, csend, gsync, infocount, infonode, iprobe, mynode, numnodes
-from nectar.software.nx.keeper import SHARE, SLOTS_USED
 from nectar.verification.software.helpers import BACKENDS, pattern
 from nectar.verification.software.nx.programs import LIMIT, hypercube, run
 

@@ -1,8 +1,8 @@
-"""Messages that come before their receive: NX/2 buffers them, so that their senders can go on.
+"""Messages that come before their receive: a layer above Nectarine may keep them, so that their senders can go on.
 
 Source: P. Pierce, "The NX/2 Operating System" (1988), section 3: messages that wait to be received neither stop others
 nor are lost; a long message is fetched if a receive is posted for it or if there is memory for all of it.
-Specification: docs/nx.md, "Messages that wait".
+Specification: docs/nx.md, "Messages that wait"; docs/mpi.md.
 """
 
 from ..errors import TaskError
@@ -37,22 +37,25 @@ class _Kept:
 
 
 class Keeper:
-    """Keeps the messages of one process for which no receive was posted, as long as there is memory.
+    """Keeps the messages of one task for which no receive was posted, as long as there is memory.
 
-    A long message is pulled into a block of data memory. A short one is moved out of its slot as soon as SLOTS_USED
-    messages wait in slots of the same channel, so that messages for others still come through.
+    A long message is pulled into a block of data memory, if it is wanted. A short one is moved out of its slot as soon
+    as SLOTS_USED messages wait in slots of the same channel, so that messages for others still come through.
 
     Parameters
     ----------
     task : Task
     keepers : list of Keeper
-        Those of the processes of the same node.
+        Those of the tasks of the same layer on the same CAB.
+    wants : callable(Arrival) → bool
+        Whether a long message is to be kept; all by default.
     """
 
-    __slots__ = ("task", "_keepers", "_kept", "_failed", "_refused", "_thread")
+    __slots__ = ("task", "wants", "_keepers", "_kept", "_failed", "_refused", "_thread")
 
-    def __init__(self, task, keepers):
+    def __init__(self, task, keepers, wants=lambda arrival: True):
         self.task = task
+        self.wants = wants
         self._keepers = keepers
         self._kept = _Kept(task)
         self._failed = []  # messages that could not be fetched: their receives will hear why
@@ -61,7 +64,7 @@ class Keeper:
         self._thread = task.cab.kernel.spawn(self._run, name=f"{task.name}: messages that wait")
 
     async def stop(self):
-        """The process has ended."""
+        """The task has ended."""
         self._thread.end()
         while not self._thread.ended:
             await self.task.cab.kernel.pause()
@@ -76,7 +79,10 @@ class Keeper:
         for arrival in self.task.inbox.arrivals:
             if arrival.moving or arrival.channel is self._kept or arrival in self._failed:
                 continue
-            wanted = arrival.transfer or sum(each.slots(arrival.channel) for each in self._keepers) >= SLOTS_USED
+            if arrival.transfer:
+                wanted = self.wants(arrival)
+            else:
+                wanted = sum(each.slots(arrival.channel) for each in self._keepers) >= SLOTS_USED
             if wanted and self._room(arrival.length):
                 return arrival
         return None
@@ -96,7 +102,7 @@ class Keeper:
             arrival = self._next()
             if arrival is None:  # received meanwhile
                 continue
-            kernel.door.spend(kernel.costs.nx_keep)
+            kernel.door.spend(kernel.costs.nectarine_keep)
             address = memory.try_allocate(arrival.length)
             self._refused = memory.used if address is None else None
             if address is not None:

@@ -1,0 +1,112 @@
+"""Runs a program written for mpi4py on a simulated Nectar, each rank on a CAB; docs/mpi.md tells what there is of MPI.
+
+Options stand before PROGRAM; all that stands behind it is the program's.
+"""
+
+from . import run
+from .errors import FAILED, UsageError
+from .program import ProgramFile
+
+HELP = "run a program written for mpi4py on a simulated Nectar"
+
+#: CABs that one HUB takes; more ranks by default stand on a mesh of HUBs with so many CABs each.
+_ON_A_HUB, _ON_A_MESH = 15, 12
+_VALUES = {
+    "-n": {
+        "metavar": "N",
+        "dest": "ranks",
+        "help": "number of ranks; by default as many as --topology has CABs. If there are more ranks than CABs, "
+        "they share these in turns",
+    },
+    "-np": {"metavar": "N", "dest": "ranks", "help": "the same"},
+    **run.VALUES,
+}
+_VALUES["--topology"] = _VALUES["--topology"] | {
+    "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to "
+    f"{_ON_A_HUB}, then on a mesh of HUBs"
+}
+
+
+class RankError(UsageError):
+    """A rank has ended all others. ``status``: the exit code."""
+
+    def __init__(self, message, status=FAILED):
+        super().__init__(message)
+        self.status = status
+
+    def more(self, text):
+        """The same with ``text`` behind its message."""
+        return RankError(f"{self}{text}", self.status)
+
+
+class RankedProgram(ProgramFile):
+    """A program that every rank runs. ``ranks``: how many; None: one for each CAB."""
+
+    def __init__(self, path, ranks):
+        super().__init__(path)
+        self.ranks = ranks
+        if ranks is not None:
+            self.topology = _topology(ranks)
+
+    def run(self, system, arguments):
+        """Runs it to the end of all ranks."""
+        from ..software.mpi.python import Program
+        from ..software.mpi.world import RankEnded, World
+
+        program = Program(self.path, self.code, list(arguments))
+        world = World(system, program, self.ranks or len(system.cabs))
+        try:
+            world.run().send(None)
+        except StopIteration:
+            pass
+        except RankEnded as error:
+            raise RankError(str(error), error.status) from error
+
+
+def _topology(ranks):
+    """The name of a topology with a CAB for each rank."""
+    if ranks <= _ON_A_HUB:
+        return f"hub:{ranks}"
+    hubs = -(-ranks // _ON_A_MESH)
+    rows = max(rows for rows in range(1, int(hubs**0.5) + 1))
+    columns = -(-hubs // rows)
+    return f"mesh:{rows}x{columns}x{-(-ranks // (rows * columns))}"
+
+
+def configure(parser):
+    """Options of ``nectar mpirun``."""
+    parser.usage = "nectar mpirun [-n N] [options] PROGRAM.py [arguments of the program]"
+    parser.add_argument("program", metavar="PROGRAM.py", help="the program, as mpi4py runs it under a real MPI")
+    run.add_options(parser, _VALUES)
+
+
+def parse(parser, arguments):
+    """Tells our options from what is the program's."""
+    words = iter(arguments)
+    own = []
+    for word in words:
+        own.append(word)
+        if word == "--" or not word.startswith("-"):
+            own += ["--"] * (word != "--")
+            own += words
+        elif word in _VALUES:
+            own += [value for value in [next(words, None)] if value is not None]
+    options = run.parse(parser, own, _VALUES)
+    options.ranks = _ranks(options)
+    return options
+
+
+def _ranks(options):
+    """The number of ranks; None: one for each CAB."""
+    if options.ranks is None:
+        if options.topology is None and options.on is None:
+            raise UsageError("say by -n how many ranks there are, as in 'nectar mpirun -n 4 PROGRAM.py'")
+        return None
+    if not (options.ranks.isascii() and options.ranks.isdigit() and int(options.ranks)):
+        raise UsageError(f"-n {options.ranks}: give a number of ranks, 1 or more")
+    return int(options.ranks)
+
+
+def execute(options):
+    """Runs the program to its end. The exit code is 0, or that of the rank that has ended all others."""
+    return run.execute(options, lambda path: RankedProgram(path, options.ranks))

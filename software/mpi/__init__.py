@@ -1,0 +1,1 @@
+"""MPI on Nectarine, with the names of mpi4py (docs/mpi.md)."""

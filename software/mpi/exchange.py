@@ -1,0 +1,204 @@
+"""The messages of one collective call: what the algorithms in ``collective`` are written on."""
+
+from struct import Struct
+
+from ..nectarine.buffer import Buffer
+from ..transport.datagram import MAX_MESSAGE
+from .constants import UNDEFINED
+from .envelope import Kind, packed, step, step_of, tag_of, whole
+from .exception import ErrorClass, Exception
+from .messages import Incoming, Outgoing
+
+__all__ = ["Exchange"]
+
+#: Mailbox of a CAB for the multicasts of context 0; those of the others follow.
+MAILBOXES = 0xC000
+#: Header of a multicast: the number of the call, the code of its name, whether more of the same follows.
+_HEADER = Struct(">HB?")
+#: Bytes that one multicast carries.
+_PIECE = MAX_MESSAGE - _HEADER.size
+_BLOCKS = ("Gather", "Scatter", "Allgather", "Alltoall")
+_CALLS = [
+    "Barrier",
+    "Bcast",
+    *(f"{name}{letter}" for name in _BLOCKS for letter in ("", "v")),
+    "Alltoallw",
+    "Reduce",
+    "Allreduce",
+    "Reduce_scatter_block",
+    "Reduce_scatter",
+    "Scan",
+    "Exscan",
+    "Neighbor_allgather",
+    "Neighbor_allgatherv",
+    "Neighbor_alltoall",
+    "Neighbor_alltoallv",
+    "Neighbor_alltoallw",
+]
+#: Names of collective calls; a message has the place of its call's name in this list.
+_CALLS = [
+    *_CALLS,
+    *(f"I{name.lower()}" for name in _CALLS),
+    *(f"{name}_init" for name in _CALLS),
+    *(name.lower() for name in _CALLS if not name.endswith(("v", "w")) and "scatter_" not in name),
+    "Dup",
+    "Idup",
+    "Create",
+    "Create_group",
+    "Split",
+    "Split_type",
+    "Create_cart",
+    "Create_graph",
+    "Create_dist_graph",
+    "Create_dist_graph_adjacent",
+    "Sub",
+    "Create_from_group",
+    "Create_from_groups",
+    "Create_intercomm",
+    "Merge",
+    "Finalize",
+    "another collective call",
+]
+_CODES = {name: code for code, name in enumerate(_CALLS)}
+
+
+class Exchange:
+    """The messages of one collective call of one process. Messages of a phase between two processes keep their order.
+
+    Parameters
+    ----------
+    communicator : Communicator
+    name : str
+        Of the call.
+
+    Members
+    -------
+    rank, size : int
+        Of an intercommunicator ``remote_size`` is the size of the other group, whose ranks ``to`` and ``source`` are.
+    """
+
+    __slots__ = ("communicator", "name", "rank", "size", "remote_size", "_number", "_code")
+
+    def __init__(self, communicator, name):
+        self.communicator = communicator
+        self.name = name
+        self.rank = communicator.rank
+        self.size = len(communicator.members)
+        self.remote_size = len(communicator.peers)
+        self._number = communicator.collectives
+        communicator.collectives += 1
+        self._code = _CODES.get(name, len(_CALLS) - 1)
+
+    def __str__(self):
+        return f"{self.name} of {self.communicator.name or f'a communicator of {self.size} ranks'}"
+
+    # -- one to one ----------------------------------------------------------------------------------
+    async def isend(self, data, to, phase=0):
+        """Begins to send bytes, or a Buffer, to a rank. Returns the handle: ``await handle.wait()`` returns when the
+        data may be changed."""
+        if not isinstance(data, Buffer):
+            data = memoryview(data).cast("B")
+        tag = step(self._number, self._code, phase)
+        return await Outgoing(self.name, self.communicator, to, data, Kind.COLLECTIVE, tag).start()
+
+    async def send(self, data, to, phase=0):
+        """Sends bytes, or a Buffer, to a rank; returns when the data may be changed."""
+        await (await self.isend(data, to, phase)).outcome()
+
+    async def receive(self, source, phase=0):
+        """The bytes that a rank has sent."""
+        return await self._receive(source, phase, None) or b""
+
+    async def receive_into(self, view, source, phase=0):
+        """Receives the bytes that a rank has sent into a writable memoryview or a Buffer, which has room for them."""
+        if isinstance(view, Buffer):
+            await self._receive(source, phase, view)
+        else:
+            data = await self.receive(source, phase)
+            view[: len(data)] = data
+
+    async def _receive(self, source, phase, buffer):
+        communicator = self.communicator
+        wanted = packed(communicator.context, Kind.COLLECTIVE, step(self._number, self._code, phase))
+        others = packed(communicator.context, Kind.COLLECTIVE, step(self._number, 0, 0))
+
+        def takes(type):
+            return whole(type) == wanted or self._other(whole(type), others)
+
+        room = None if buffer is None else len(buffer)
+        handle = Incoming(self.name, communicator, source, UNDEFINED, room, buffer, takes)
+        await handle.outcome()
+        if whole(handle.type) != wanted:
+            self._differ(source, step_of(tag_of(handle.type)[1])[1])
+        return handle.data
+
+    def _other(self, type, others):
+        """Whether a message belongs to another call in the place of this one."""
+        kind, tag = tag_of(type)
+        if kind is not Kind.COLLECTIVE:
+            return False
+        number, code, phase = step_of(tag)
+        return code != self._code and packed(type >> 21, Kind.COLLECTIVE, step(number, 0, 0)) == others
+
+    def _differ(self, source, code):
+        communicator = self.communicator
+        raise Exception(
+            ErrorClass.ERR_OTHER,
+            f"collective call {self._number} of {communicator.name or 'a communicator'}: rank {source} calls "
+            f"{_CALLS[code]} where rank {self.rank} calls {self.name}",
+        )
+
+    # -- to all --------------------------------------------------------------------------------------
+    def can_multicast(self, nbytes=None):
+        """Whether ``multicast`` is there: each rank of an intracommunicator has a CAB of its own. All ranks get the
+        same answer, whatever the number of bytes."""
+        communicator = self.communicator
+        if communicator.remote is not None or self.size < 2:
+            return False
+        return len({communicator.record(rank).place[0] for rank in range(self.size)}) == self.size
+
+    async def multicast(self, data):
+        """Sends bytes to all other ranks at once, by the HUBs; returns when they have been handed to the thread that
+        sends them. One in each collective call at most."""
+        communicator = self.communicator
+        others = [communicator.record(rank).place[0] for rank in range(self.size) if rank != self.rank]
+        to, data = (others, MAILBOXES + communicator.context), bytes(data)
+        for first in range(0, len(data) or 1, _PIECE):
+            header = _HEADER.pack(self._number & 0xFFFF, self._code, first + _PIECE < len(data))
+            await communicator.process.multicasts.send(self.name, to, header + data[first : first + _PIECE])
+
+    async def from_multicast(self, root):
+        """The bytes that ``root`` sends by ``multicast``."""
+        communicator = self.communicator
+        wanted = communicator.record(root).place[0], self._number & 0xFFFF
+        early, inbox = communicator.early, communicator.process.task.inbox
+        with communicator.process.kernel.current.calling(f"{self.name} from rank {root}"):
+            while wanted not in early:
+                if communicator.reading:  # another thread will bring it
+                    await inbox.wait(self, lambda: wanted in early or not communicator.reading)
+                    continue
+                communicator.reading = True
+                try:
+                    await self._read(root, wanted)
+                finally:
+                    communicator.reading = False
+                    inbox.changed()
+        return early.pop(wanted)
+
+    async def _read(self, root, wanted):
+        """Takes a multicast of the communicator out of the mailbox."""
+        communicator = self.communicator
+        message = await communicator.process.cab.mailbox(MAILBOXES + communicator.context).take()
+        place, data = message.source, await message.read()
+        message.free()
+        number, code, more = _HEADER.unpack_from(data)
+        if (place, number) == wanted and code != self._code:
+            self._differ(root, code)
+        data = communicator.parts.pop(place, b"") + data[_HEADER.size :]
+        (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
+
+    # -- the CPU -------------------------------------------------------------------------------------
+    def combined(self, numbers):
+        """Charges the CPU for so many pairs of numbers that were combined."""
+        kernel = self.communicator.process.kernel
+        kernel.door.spend(numbers * kernel.costs.mpi_combine)
