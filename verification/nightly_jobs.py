@@ -168,6 +168,7 @@ JOBS = (
             "cli/test_send_file.py",
             "test_install.py",
             "test_product.py",
+            "test_product_cab.py",
         ),
     ),
     Job(
