@@ -12,12 +12,15 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/running
 	@rm -rf build/demo && mkdir -p build/demo
 	@$(BIN)/nectar run examples/send_file.py README.md --output build/demo/README.copy.md \
-	    --waves build/demo/send_file.fst --wave-boards CAB3,HUB2,HUB1,CAB1 --wave-window 0us:200us
+	    --waves build/demo/send_file.fst --wave-boards CAB3,HUB2,HUB1,CAB1 --wave-window 0us:200us \
+	    --report build/demo/report.html
 	@$(BIN)/python -c "import hashlib as h; a, b = (h.sha256(open(f, 'rb').read()).hexdigest() for f in \
 	    ('README.md', 'build/demo/README.copy.md')); assert a == b, 'the copy differs'; \
 	    print('build/demo/README.copy.md: SHA-256', a)"
-	@echo "build/demo/send_file.fst: waveforms of the first 200 us; look at them with 'gtkwave build/demo/send_file.fst'"
-	@echo "or with 'surfer build/demo/send_file.fst' (docs/tutorial/first-waveform.md tells what is to be seen)"
+	@echo "build/demo/send_file.fst: waveforms of the first 200 us; to see them:"
+	@echo "  $(BIN)/nectar waves build/demo/send_file.fst"
+	@echo "(docs/tutorial/first-waveform.md tells what is to be seen)"
+	@echo "build/demo/report.html: where the time went, a timeline, every message; open it in a browser"
 
 # Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
 test: .venv/installed

@@ -10,6 +10,7 @@ import gc
 from unittest import mock
 
 from amaranth.back import rtlil, verilog
+from amaranth.hdl._nir import SignalField
 
 from .yosys import run
 
@@ -17,11 +18,32 @@ __all__ = ["convert", "with_kept_yosys", "without_zeros"]
 
 
 class _Emitter(rtlil.ModuleEmitter):
-    """Amaranth's writer of a module, which leaves out initial content that is all zeros."""
+    """Amaranth's writer of a module, which leaves out initial content that is all zeros and gives the state of an FSM
+    the attributes that Amaranth gives a signal of an enumeration."""
+
+    def emit_signal_wires(self):
+        for signal in self.module.signal_names:
+            if states := _states(signal):
+                fields = self.netlist.signal_fields[signal]
+                whole = fields[()]
+                fields[()] = SignalField(whole.value, signed=False, enum_name=signal.name, enum_variants=states)
+        super().emit_signal_wires()
 
     def emit_memory(self, cell_idx, cell):
         if any(cell.init):
             super().emit_memory(cell_idx, cell)
+
+
+def _states(signal):
+    """{number: name} of the states of an FSM whose state ``signal`` is; {} if it is none."""
+    decode = signal.decoder
+    states = {}
+    if decode is None or isinstance(decode, type):
+        return states
+    with contextlib.suppress(KeyError):  # no state has this number
+        for number in range(1 << len(signal)):
+            states[number] = decode(number).rpartition("/")[0]
+    return states
 
 
 def without_zeros():

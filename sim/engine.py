@@ -16,6 +16,7 @@ from . import build, core
 from .numbers import OPERATION_WORDS, Code, FaultWord, SymbolClass, Word
 from .profile import PROTOTYPE
 from .recorder import place_names
+from .wave_views import names_of
 from .waves import WaveFile
 from .wiring import TopologyError
 
@@ -79,6 +80,8 @@ class Engine:
         Simulated time in picoseconds from which and up to which they are recorded; None for all.
     wave_limit : int or None
         Bytes of VCD after which recording ends, whatever the file's format; None for no limit.
+    wave_views : bool
+        Whether a save file and names for viewers are written beside it (``sim.wave_views``).
 
     Members
     -------
@@ -104,6 +107,7 @@ class Engine:
         wave_boards=None,
         wave_window=None,
         wave_limit=None,
+        wave_views=False,
     ):
         topology.check()
         self._handle = self._waves = self._full_ps = None
@@ -132,7 +136,7 @@ class Engine:
         try:
             self._wire(topology, profile, nodes, recorded)
             if waves is not None:
-                self._waves = WaveFile(waves)
+                self._waves = WaveFile(waves, wave_views)
                 if not library.nectar_trace(
                     self._handle, os.fsencode(self._waves.temporary), begin, end, wave_limit or _FOREVER
                 ):
@@ -359,6 +363,16 @@ class Engine:
         time_ps = self._library.nectar_trace_full(self._handle)
         return None if time_ps < 0 else time_ps
 
+    @property
+    def waves_written(self):
+        """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
+        return self._waves and self._waves.written
+
+    def value_names(self, kind):
+        """Names of values in a kind of board: {"module.signal": {value: name}} of each state of an FSM and each signal
+        of an enumeration; ``cab``, ``vmecab``, ``hub16`` are kinds."""
+        return names_of(self._library.nectar_value_names(kind.encode()).decode())
+
     def close(self):
         """Finishes the recording and the waveform file, and frees the boards. May be called twice."""
         if self._handle is None:
@@ -375,7 +389,9 @@ class Engine:
         """The waveform file, and the boards."""
         try:
             if self._waves is not None:
-                self._waves.finish(self._library, self._library.nectar_trace_close(self._handle))
+                error = self._library.nectar_trace_close(self._handle)
+                first_ps = self._library.nectar_trace_first(self._handle)
+                self._waves.finish(self._library, error, self.value_names, first_ps)
         finally:
             self._free()
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 
@@ -23,10 +24,12 @@ struct Writer {
                          std::uint32_t alias);
     void (*time)(void* file, std::uint64_t time);
     void (*change)(void* file, std::uint32_t handle, const void* bits);
+    void (*text)(void* file, std::uint32_t handle, const void* letters, std::uint32_t length);
 };
 
 constexpr int SCOPE_MODULE = 0;
 constexpr int VAR_WIRE = 16;
+constexpr int VAR_STRING = 21;
 
 struct Variable {
     std::uint32_t handle;
@@ -52,7 +55,10 @@ void declare(const Writer& writer, void* out, const std::string& text,
     if (std::sscanf(text.c_str(), "%31s %u %31s %n", type, &bits, code, &used) < 3) return;
     const auto known = variables.find(code);
     const std::uint32_t alias = known == variables.end() ? 0 : known->second.handle;
-    const std::uint32_t handle = writer.var(out, VAR_WIRE, 0, bits, text.c_str() + used, alias);
+    const bool string = std::string_view(type) == "string";
+    const char* const name = text.c_str() + used;
+    const std::uint32_t handle = string ? writer.var(out, VAR_STRING, 0, 0, name, alias)
+                                        : writer.var(out, VAR_WIRE, 0, bits, name, alias);
     if (!alias) variables[code] = {handle, bits};
 }
 
@@ -64,11 +70,27 @@ void value(const Writer& writer, void* out, std::string bits, const std::string&
     writer.change(out, variable->second.handle, bits.c_str());
 }
 
+// "open\x20P3": a blank is written by its code.
+void string(const Writer& writer, void* out, const std::string& escaped, const std::string& code,
+            const std::unordered_map<std::string, Variable>& variables) {
+    const auto variable = variables.find(code);
+    if (variable == variables.end()) return;
+    std::string letters;
+    for (std::size_t at = 0; at < escaped.size(); ++at) {
+        const bool blank = escaped.compare(at, 4, "\\x20") == 0;
+        letters += blank ? ' ' : escaped[at];
+        at += blank ? 3 : 0;
+    }
+    writer.text(out, variable->second.handle, letters.data(), static_cast<std::uint32_t>(letters.size()));
+}
+
 }  // namespace
 
-// Returns whether both files could be opened and the VCD was read to its end.
+// Returns whether both files could be opened and the VCD was read to its end. How many of its bytes were read so far
+// stands in `read`, which another thread may look at.
 extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const char* from, const char* to,
-                                                                         void* const* functions) {
+                                                                         void* const* functions,
+                                                                         volatile std::int64_t* read) {
     Writer writer;
     const auto take = [functions](auto& function, FstFunction which) {
         function = reinterpret_cast<std::decay_t<decltype(function)>>(functions[static_cast<int>(which)]);
@@ -81,6 +103,7 @@ extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const ch
     take(writer.var, FstFunction::CreateVar);
     take(writer.time, FstFunction::EmitTimeChange);
     take(writer.change, FstFunction::EmitValueChange);
+    take(writer.text, FstFunction::EmitVariableLengthValueChange);
     std::ifstream in(from);
     void* const out = in ? writer.create(to, 1) : nullptr;
     if (!out) return 0;
@@ -103,10 +126,17 @@ extern "C" __attribute__((visibility("default"))) int nectar_vcd_to_fst(const ch
                     declaration(in);
                 }
                 break;
-            case '#': writer.time(out, std::stoull(word.substr(1))); break;
+            case '#':
+                writer.time(out, std::stoull(word.substr(1)));
+                *read = in.tellg();
+                break;
             case 'b':
                 in >> code;
                 value(writer, out, word.substr(1), code, variables);
+                break;
+            case 's':
+                in >> code;
+                string(writer, out, word.substr(1), code, variables);
                 break;
             default: value(writer, out, word.substr(0, 1), word.substr(1), variables);
         }

@@ -10,9 +10,10 @@ from ..hdl.cab.addresses import REG, REGIONS, Irq
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
 from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, QUEUE_STEP, EventGroup, EventKind, FaultMark, PacketMark
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
-from ..hdl.hub.commands import Op
+from ..hdl.hub.commands import FORCE, HELLO, REPLY, Op
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
 from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
+from . import texts
 from .profile import PROTOTYPE
 from .wiring import DEFAULT_LENGTH_M, PS_PER_METRE
 
@@ -122,6 +123,7 @@ class FstFunction(IntEnum):
     CreateVar = 5
     EmitTimeChange = 6
     EmitValueChange = 7
+    EmitVariableLengthValueChange = 8
 
 
 _TYPES = {"q": "std::int64_t", "I": "std::uint32_t", "H": "std::uint16_t", "B": "std::uint8_t"}
@@ -200,7 +202,9 @@ def header():
         "}",
         "namespace hub {",
         *_constants("std::uint32_t", {op.name: op for op in Op} | {"ANY_HUB": ANY_HUB}),
+        *_constants("std::uint8_t", {"FORCE": FORCE, "HELLO": HELLO, "REPLY": REPLY}),
         "}",
+        *texts.lines(),
         "namespace prototype {",
         *_constants(
             "std::int64_t",

@@ -9,11 +9,26 @@ namespace nectar {
 
 ssize_t WaveFile::write(const char* data, ssize_t size) {
     if (error) return size;
+    if (!declared_) {
+        header_.append(data, static_cast<std::size_t>(size));
+        if (header_.find("$enddefinitions") == std::string::npos) return size;
+        declared_ = true;
+        captions_.declare(header_);
+        append(header_);
+        return size;
+    }
     const ssize_t written = VerilatedVcdFile::write(data, size);
     this->written += std::max<ssize_t>(written, 0);
     if (written >= 0 || errno == EAGAIN || errno == EINTR) return written;
     error = errno;
     return size;
+}
+
+void WaveFile::append(const std::string& lines) {
+    for (std::size_t done = 0; done < lines.size();) {
+        const ssize_t took = write(lines.data() + done, static_cast<ssize_t>(lines.size() - done));
+        done += static_cast<std::size_t>(std::max<ssize_t>(took, 0));
+    }
 }
 
 Waves::Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin,
@@ -75,6 +90,11 @@ void Waves::watch(Engine& engine) {
 
 void Waves::flush() {
     file_.dump(static_cast<std::uint64_t>(pending_));
+    const std::string& captions = captions_.changes(pending_);
+    if (!captions.empty()) {
+        file_.flush();
+        writer_.append(captions);
+    }
     pending_ = -1;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "captions.h"
 #include "verilated_vcd_c.h"
 
 namespace nectar {
@@ -11,13 +13,24 @@ namespace nectar {
 class Engine;
 struct Board;
 
-// A file that a full disk does not end the process for: what cannot be written is dropped, and told at the end.
+// A file that a full disk does not end the process for: what cannot be written is dropped, and told at the end. Its
+// header gets the captions, too.
 class WaveFile : public VerilatedVcdFile {
   public:
+    explicit WaveFile(const Captions& captions) : captions_(captions) {}
+
     ssize_t write(const char* data, ssize_t size) override;
+
+    // Writes lines behind what has been written.
+    void append(const std::string& lines);
 
     int error = 0;             // errno of the first write that failed
     std::int64_t written = 0;  // bytes
+
+  private:
+    const Captions& captions_;
+    std::string header_;
+    bool declared_ = false;
 };
 
 class Waves {
@@ -37,6 +50,9 @@ class Waves {
     // The time at which the limit ended the recording, or -1.
     std::int64_t full() const { return full_ps_; }
 
+    // The time of the first symbol on a fiber, or -1.
+    std::int64_t first() const { return captions_.first(); }
+
     // Returns 0, or errno when the file is not whole.
     int close();
 
@@ -44,9 +60,10 @@ class Waves {
     void watch(Engine& engine);
     void flush();
 
-    WaveFile writer_;
-    VerilatedVcdC file_{&writer_};
     std::vector<Board*> boards_;
+    Captions captions_{boards_};
+    WaveFile writer_{captions_};
+    VerilatedVcdC file_{&writer_};
     std::int64_t begin_;
     std::int64_t end_;
     std::int64_t limit_;

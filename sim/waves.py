@@ -1,4 +1,4 @@
-"""Waveform files: VCD as the engine writes it, FST made from that.
+"""Waveform files: VCD as the engine writes it, FST made from that; with them, what viewers need (``wave_views``).
 
 The file appears under its name when it is whole, never before. Until then it is a hidden file beside it, which its
 process holds locked: one that nobody holds was left by a process that was killed, and is deleted by the next that
@@ -13,6 +13,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from . import wave_views
 from .numbers import FstFunction
 
 __all__ = ["WaveFile"]
@@ -25,6 +26,8 @@ class WaveFile:
     ----------
     path : path
         Where it shall be; its suffix, ``.vcd`` or ``.fst``, tells the format.
+    views : bool
+        Whether the files for viewers are written beside it.
 
     Members
     -------
@@ -35,8 +38,10 @@ class WaveFile:
     file. Where a symbolic link leads is what is written.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, views=False):
         self.path = Path(path)
+        self._views = views
+        self._read, self._size = ctypes.c_int64(), None  # bytes of the VCD that have become FST, and of all
         if self.path.suffix not in (".vcd", ".fst"):
             raise ValueError(f"{path}: the name of a waveform file ends in .vcd or .fst")
         if self.path.exists() and not self.path.is_file():
@@ -47,20 +52,24 @@ class WaveFile:
         fcntl.flock(self._handle, fcntl.LOCK_EX)
         self.temporary = Path(name)
 
-    def finish(self, library, error=0):
+    def finish(self, library, error, value_names, first_ps):
         """The VCD is complete: gives the file its format, with the help of the engine's ``library``, and its name.
 
         ``error`` is the number of the error that has kept the VCD from being complete; then it raises OSError instead.
+        ``value_names`` and ``first_ps`` are what Views (``wave_views``) takes.
         """
         made = self.temporary
         try:
             if error:
                 raise OSError(error, os.strerror(error), str(self.path))
+            variables = wave_views.read_header(self.temporary) if self._views else None
             if self.path.suffix == ".fst":
                 made = self.temporary.with_suffix(".fst")
                 self._convert(library, made)
             os.chmod(made, 0o666 & ~_umask())
             os.replace(made, os.path.realpath(self.path))
+            if variables is not None:
+                wave_views.Views(self.path, variables, value_names, first_ps).write()
         finally:
             made.unlink(missing_ok=True)
             self.discard()
@@ -72,8 +81,15 @@ class WaveFile:
         addresses = (ctypes.c_void_p * len(functions))(
             *(int(pylibfst.ffi.cast("uintptr_t", function)) for function in functions)
         )
-        if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses):
+        self._size = max(1, os.path.getsize(self.temporary))
+        read = ctypes.byref(self._read)
+        if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses, read):
             raise OSError(f"{self.path}: the waveforms cannot be written as FST; is the disk full?")
+
+    @property
+    def written(self):
+        """How much of the VCD has become FST, from 0 to 1; None while it is not being made. For any thread."""
+        return self._size and self._read.value / self._size
 
     def discard(self):
         """Leaves nothing behind. May be called twice."""

@@ -151,12 +151,16 @@ class MachineWithEvents(Protocol):
 
 
 class MachineWithWaves(Protocol):
-    """WAVES: waveforms of the boards' signals; its class takes ``waves``, ``wave_boards``, ``wave_window`` and
-    ``wave_limit``."""
+    """WAVES: waveforms of the boards' signals; its class takes ``waves``, ``wave_boards``, ``wave_window``,
+    ``wave_limit`` and ``wave_views``."""
 
     @property
     def waves_full_ps(self):
         """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
+
+    @property
+    def waves_written(self):
+        """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
 
 
 class MachineWithHubs(Protocol):

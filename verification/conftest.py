@@ -1,15 +1,12 @@
 """Tells the seed of the run at its head and how a failure is repeated at its end; gives the longest tests to the
 workers first. Ctrl-C works in all processes that tests start."""
 
-import os
-import shlex
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from nectar.verification import schedule, seeds
+from nectar.verification import repeat, schedule, seeds
 from nectar.verification.bench import Bench
 from nectar.verification.machine import processor_seconds
 
@@ -90,14 +87,8 @@ def pytest_terminal_summary(terminalreporter, config):
     failed = [*terminalreporter.stats.get("failed", ()), *terminalreporter.stats.get("error", ())]
     if failed:
         terminalreporter.section("to repeat a failure")
-        python = os.path.relpath(sys.executable) if sys.prefix != sys.base_prefix else sys.executable
         for nodeid in dict.fromkeys(report.nodeid for report in failed):
-            # A test's name begins at pytest's root, wherever pytest was called.
-            file, colons, name = nodeid.partition("::")
-            test = os.path.relpath(config.rootpath / file) + colons + name
-            terminalreporter.line(
-                f"NECTAR_SEED={seeds.seed()} {shlex.quote(python)} -m pytest -n 0 {shlex.quote(test)}"
-            )
+            terminalreporter.line(repeat.command(nodeid, config.rootpath))
 
 
 def pytest_sessionfinish(session):

@@ -1,10 +1,14 @@
 """A simulation under cocotb: what it runs, what it repeats, what it leaves."""
 
+import os
+import shlex
+from pathlib import Path
+
 import cocotb
 import pytest
 from cocotb.triggers import Timer
 
-from nectar.verification import simulation
+from nectar.verification import bench, seeds, simulation
 
 VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= a; endmodule"
 
@@ -50,6 +54,25 @@ def test_waves_are_recorded_when_asked_for(tmp_path, monkeypatch):
     monkeypatch.setenv(simulation.WAVES, "1")
     waves = _simulate(tmp_path, tests=["runs"]).waves
     assert waves == tmp_path / "dump.vcd" and "$var" in waves.read_text()
+
+
+@pytest.mark.parametrize("waves", [None, bench.ROOT / "build" / "x y" / "dump.vcd"])
+def test_a_claim_that_fails_tells_how_to_see_it(request, monkeypatch, waves):
+    """Without a waveform the one command that makes it, with it the one that opens it."""
+    outcome = simulation.Outcome({"fails": "failed: never"}, "what it said", waves)
+    monkeypatch.setattr(bench, "simulate", lambda *arguments, **options: outcome)
+    with pytest.raises(AssertionError) as caught:
+        bench.Bench(__name__, {"one": lambda: VERILOG}).check("one", "fails")
+    *_, said, last = str(caught.value).splitlines()
+    assert said == "what it said"
+    if waves:
+        assert last == f"to look at the waveform: nectar waves '{os.path.relpath(waves)}'"
+    else:
+        told = shlex.split(last.removeprefix("once more, with a waveform: "))
+        file, _, name = request.node.nodeid.partition("::")
+        assert told[:2] == ["WAVES=1", f"NECTAR_SEED={seeds.seed()}"]
+        assert told[2].endswith("python") and told[3:6] == ["-m", "pytest", "-n"]
+        assert told[-1].endswith(name) and Path(told[-1].partition("::")[0]).resolve() == bench.ROOT / file
 
 
 @pytest.mark.parametrize(

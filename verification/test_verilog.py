@@ -5,6 +5,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from nectar.hdl.verilog import convert
+from nectar.sim.adapter import value_names
 from nectar.verification.simulation import simulate
 
 
@@ -39,6 +40,31 @@ def test_a_memory_with_initial_content_keeps_it():
 def test_the_text_is_the_same_from_run_to_run():
     """The engine caches what it builds under a hash of it."""
     assert convert(Store([]), "store") == convert(Store([]), "store")
+
+
+class Turns(wiring.Component):
+    """An FSM of three states."""
+
+    out: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.FSM(name="turn"):
+            with m.State("FIRST"):
+                m.next = "SECOND"
+            with m.State("SECOND"):
+                m.next = "THIRD"
+            with m.State("THIRD"):
+                m.d.comb += self.out.eq(1)
+                m.next = "FIRST"
+        return m
+
+
+def test_the_states_of_an_fsm_have_their_names():
+    """As attributes, which the engine keeps for viewers of waveforms; other signals have none."""
+    found = value_names(convert(Turns(), "turns"))
+    assert found == {"turns.turn_state": {0: "FIRST", 1: "SECOND", 2: "THIRD"}}
+    assert not value_names(convert(Store([7]), "store"))
 
 
 class Circle(wiring.Component):

@@ -26,6 +26,7 @@ SUBCOMMANDS = (
     "mpirun",
     "events",
     "simulate",
+    "waves",
     "reproduce",
     "bench",
     "commands",

@@ -39,9 +39,9 @@ def execute(options):
             print(f"{benchmark.name:8}{benchmark.claim}")
         return DONE
     results = []
-    for benchmark in chosen:
+    for number, benchmark in enumerate(chosen, 1):
         try:
-            with telling(f"measuring {benchmark.name}"):
+            with telling(f"measuring {benchmark.name} ({number} of {len(chosen)})"):
                 outcomes = benchmark.measure(_QUICK if options.quick else 1)
         except NotInstalled as error:
             if options.names:

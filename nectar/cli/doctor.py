@@ -18,6 +18,7 @@ from ..extras import how_to_get
 from .errors import DONE, FAILED
 from .results import Result, add_json_option, check_target, save_json
 from .sizes import size_text
+from .waves import VIEWERS
 
 HELP = "look at what this machine has, and what it lacks"
 
@@ -36,7 +37,7 @@ _FPGA = (
 )
 #: Optional programs: what they are for → their names, one of which is enough.
 _PROGRAMS = {
-    "look at waveforms": ("gtkwave", "surfer"),
+    "look at waveforms": VIEWERS,
     "look at the pages of 'nectar reproduce --html'": ("chromium", "google-chrome", "firefox"),
     "load bitstreams into boards": ("openFPGALoader", "dfu-util", "iceprog", "openocd"),
     "look into packet files": ("tshark", "wireshark"),

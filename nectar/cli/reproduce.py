@@ -62,8 +62,8 @@ def execute(options):
         except NotInstalled as error:
             raise UsageError(f"--html: {error}") from error
     rows = []
-    for fact in chosen:
-        with telling(f"measuring {fact.id}"):
+    for number, fact in enumerate(chosen, 1):
+        with telling(f"measuring {fact.id} ({number} of {len(chosen)})"):
             found = fact.measure()
         rows.append((fact, found))
         _tell(*rows[-1])
@@ -74,8 +74,8 @@ def execute(options):
         flush=True,
     )
     figures = []
-    for curve in CURVES if options.html or options.curves else ():
-        with telling(f"measuring {curve.id}"):
+    for number, curve in enumerate(CURVES if options.html or options.curves else (), 1):
+        with telling(f"measuring {curve.id} ({number} of {len(CURVES)})"):
             lines = curve.measure(options.quick)
         figures.append((curve, lines))
         _draw(*figures[-1])

@@ -19,17 +19,16 @@ from .program import Program
 from .record import VALUES as RECORD_VALUES
 from .record import Record, refused
 from .results import Result, check_target, save_json
-from .sizes import octets, size_text
-from .units import LONGEST, picoseconds, seconds, time_text
+from .units import picoseconds, seconds, time_text
 from .watch import Stalled, Watch
+from .wave_record import VALUES as WAVE_VALUES
+from .wave_record import wave_news
+from .wave_record import waves as wave_options
 
 HELP = "run a program on a simulated Nectar"
 
 BACKENDS = ("engine", "model")
 ROUTES = ("given", "discovered")
-
-#: What ends a recording that nobody looks after.
-WAVE_LIMIT = "1G"
 #: Options that take a value, as argparse wants them.
 VALUES = {
     "--topology": {
@@ -43,16 +42,7 @@ VALUES = {
         "default": "prototype",
         "help": "clocks and fiber speed: prototype or modern (default: prototype)",
     },
-    "--waves": {"metavar": "FILE", "help": "record waveforms; FILE ends in .vcd or .fst"},
-    "--wave-boards": {"metavar": "NAMES", "help": "record only these boards: CAB1,HUB2"},
-    "--wave-window": {
-        "metavar": "FROM:TO",
-        "help": "record only this part of simulated time: 10us:150us; either end may be left out",
-    },
-    "--wave-limit": {
-        "metavar": "SIZE",
-        "help": f"size at which recording ends, as 500M, before it becomes FST; 0: none (default: {WAVE_LIMIT})",
-    },
+    **WAVE_VALUES,
     **RECORD_VALUES,
     **PCAP_VALUES,
     "--max-time": {
@@ -164,7 +154,7 @@ def _execute(options, load, awaits):
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
     faults = _faults(options)
-    waves = _waves(options)
+    waves = wave_options(options, _machine_class(options.backend).capabilities)
     record = Record(options)
     _check_apart(options)
     program = load(options.program)
@@ -212,7 +202,12 @@ def _execute(options, load, awaits):
 
 def _close(options, system, record):
     """Frees the boards; that finishes the waveforms, which may take a while, and the recording. May be called twice."""
-    with contextlib.nullcontext() if options.waves is None else telling(f"writing {options.waves}"):
+
+    def far():
+        written = system.machine.waves_written
+        return f"writing {options.waves}{'' if written is None else f', {written:.0%}'}"
+
+    with contextlib.nullcontext() if options.waves is None else telling(far):
         record.close(system)
 
 
@@ -247,43 +242,6 @@ def _told(system):
     for text, hits, symbols in struck:
         print(f"fault {text}: {hits} hit{'s' * (hits != 1)}, {symbols} symbol{'s' * (symbols != 1)}")
     return struck
-
-
-def _waves(options):
-    """What the machine is to record, as keyword arguments of its class."""
-    from ..software.machine import Capability
-
-    path, boards, window = options.waves, options.wave_boards, options.wave_window
-    if path is None:
-        for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
-            if value is not None:
-                raise UsageError(f"{name} needs --waves FILE")
-        return {"waves": None, "wave_boards": None, "wave_window": None, "wave_limit": None}
-    if Capability.WAVES not in _machine_class(options.backend).capabilities:
-        raise UsageError("--waves: only the engine has signals to record; leave --backend out")
-    if os.path.splitext(path)[1] not in (".vcd", ".fst"):
-        raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
-    check_target("--waves", path)
-    if boards is not None:
-        boards = [name.strip() for name in boards.split(",") if name.strip()]
-        if not boards:
-            raise UsageError("--wave-boards names no board; write names with commas between them")
-    if window is not None:
-        begin, colon, end = window.partition(":")
-        if not colon:
-            raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
-        window = (
-            picoseconds(begin, "--wave-window") if begin.strip() else 0,
-            picoseconds(end, "--wave-window") if end.strip() else LONGEST,
-        )
-        if window[0] >= window[1]:
-            raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
-    return {"waves": path, "wave_boards": boards, "wave_window": window, "wave_limit": _wave_limit(options) or None}
-
-
-def _wave_limit(options):
-    """Bytes; 0 for no limit."""
-    return octets(options.wave_limit or WAVE_LIMIT, "--wave-limit")
 
 
 def _check_apart(options):
@@ -382,7 +340,8 @@ def _run(options, program, system, stall):
         )
 
     try:
-        with Watch(lambda: system.machine.time_ps, stall, stuck, _wave_news(options, system)):
+        far = _far(system, picoseconds(options.max_time, "--max-time"))
+        with Watch(lambda: system.machine.time_ps, stall, stuck, wave_news(options, system), far):
             program.run(system, options.arguments)
     except Stalled as error:
         raise UsageError(str(error)) from error
@@ -407,22 +366,18 @@ def _run(options, program, system, stall):
         raise UsageError(program.explain(error)) from error
 
 
-def _wave_news(options, system):
-    """What tells once, as soon as it is so, that the waveforms have reached their limit."""
-    waiting = options.waves is not None
+def _far(system, max_ps):
+    """What tells how far the program is: simulated time, its speed, packets, and how much of --max-time is used up."""
 
-    def news():
-        nonlocal waiting
-        if not waiting or (full_ps := system.machine.waves_full_ps) is None:
-            return None
-        waiting = False
+    def far(simulated_ps, seconds):
+        packets = sum(cab.datalink.counters.packets_received for cab in system.cabs)
+        used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
-            f"--waves {options.waves}: the waveforms have reached {size_text(_wave_limit(options))} "
-            f"at {time_text(full_ps)} of simulated time and end there; give a larger --wave-limit, "
-            "or record less by --wave-boards and --wave-window"
+            f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
+            f"{packets} packets received{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
         )
 
-    return news
+    return far
 
 
 def _time(system):

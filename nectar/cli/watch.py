@@ -11,7 +11,6 @@ import time
 
 from ..live import Live
 from .errors import WRONG
-from .units import time_text
 
 __all__ = ["Stalled", "Watch"]
 
@@ -39,12 +38,15 @@ class Watch:
         Says where the program stands, given the innermost stack frame.
     news : callable
         Gives what is to be told at once, a line, or None.
+    far : callable
+        Says how far the program is, given the simulated time in picoseconds and the seconds that it has run.
     """
 
-    def __init__(self, now, stall, describe, news):
+    def __init__(self, now, stall, describe, news, far):
         self._now = now
         self._news = news
         self._stall = stall
+        self._far = far
         self._describe = describe
         self._tries = 0
 
@@ -82,4 +84,4 @@ class Watch:
             os.write(2, f"nectar: {where}\n".encode())
             os._exit(WRONG)
         self._tell()
-        self._live.show(lambda: f"{time_text(simulated)} simulated in {self._live.seconds:.0f} s")
+        self._live.show(lambda: self._far(simulated, self._live.seconds))

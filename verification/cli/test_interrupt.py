@@ -94,7 +94,7 @@ def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator, number, s
     assert re.fullmatch(
         rf"nectar: {words} at \S+ [mu]?s of simulated time; waveforms up to then are in w.vcd\n", line
     ), line
-    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.vcd"]
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.gtkw", "w.names", "w.vcd"]
     assert (nectar.folder / "w.vcd").read_text().count("$enddefinitions") == 1
 
 
@@ -132,7 +132,7 @@ def test_what_a_killed_run_has_left_is_deleted_by_the_next(nectar, simulator):
             assert len(now) == 2 and len(set(now) & set(both)) == 1
             _end(following, signal.SIGINT)
         _end(other, signal.SIGINT)
-    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst"]
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst", "w.gtkw", "w.names"]
 
 
 @pytest.mark.parametrize("number, status, words", SIGNALS)
@@ -173,7 +173,7 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
         ) as process:
             os.close(theirs)
             seen = b""
-            while b"simulated in" not in seen:
+            while b" simulated, " not in seen:
                 seen += terminal.read(4096)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 130
@@ -186,14 +186,17 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
     assert (
         rest.startswith(b" at ")
         and shown.startswith(b"\r\x1b[K")
-        and re.search(rb"\x1b\[Knectar: \d+\.\d{3} (us|ms|s) simulated in \d+ s", shown)
+        and re.search(
+            rb"\x1b\[Knectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 packets", shown
+        )
     )
 
 
 def test_elsewhere_progress_is_a_line_after_two_seconds_and_seldom_more(nectar, simulator):
     with nectar.start("run", nectar.program(LOOP)) as process:
         line = process.stderr.readline()
-        assert re.fullmatch(r"nectar: \d+\.\d{3} (us|ms|s) simulated in [23] s\n", line), line
+        far = r"nectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 packets received, "
+        assert re.fullmatch(far + r"(\d+% of --max-time, )?[23] s\n", line), line
         time.sleep(1)
         process.send_signal(signal.SIGINT)
         assert re.fullmatch(r"nectar: interrupted at .*\n", process.stderr.read())

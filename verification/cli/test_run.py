@@ -141,7 +141,9 @@ def test_waveforms_are_recorded(nectar, simulator, suffix):
         "20us:30us",
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(path.name for path in nectar.folder.iterdir()) == ["program.py", f"w{suffix}"]
+    assert sorted(path.name for path in nectar.folder.iterdir()) == sorted(
+        ["program.py", f"w{suffix}", "w.gtkw", "w.names"]
+    )
     content = (nectar.folder / f"w{suffix}").read_bytes()
     assert len(content) > 1000
     if suffix == ".vcd":

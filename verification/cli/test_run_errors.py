@@ -377,7 +377,14 @@ def test_waveforms_go_where_a_link_leads_and_into_no_pipe(nectar, simulator):
         == "--waves pipe.vcd cannot be written: it is no file"
     )
     assert (nectar.folder / "pipe.vcd").is_fifo()
-    assert sorted(os.listdir(nectar.folder)) == ["link.vcd", "pipe.vcd", "program.py", "there.vcd"]
+    assert sorted(os.listdir(nectar.folder)) == [
+        "link.gtkw",
+        "link.names",
+        "link.vcd",
+        "pipe.vcd",
+        "program.py",
+        "there.vcd",
+    ]
 
 
 @pytest.mark.parametrize("exists", [True, False])

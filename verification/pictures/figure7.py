@@ -4,9 +4,11 @@ Source: "The Design of Nectar" (1989), sections 4.2.1 to 4.2.4; fact H17. The bo
 that the datalink gives.
 """
 
+from ...hdl.host.events import EventGroup
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import COMMAND_LENGTH, Control, is_control
 from ...sim.profile import PROTOTYPE
+from ...sim.recorder import Recorder
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
 from ...software.system import System
@@ -31,7 +33,8 @@ async def _receive(cab):
 def traffic(sender, receivers, switching):
     """Sends a message from the CAB ``sender`` to one or more others; returns the Messages on all fibers."""
     topology = load("figure7")
-    system = System.of(EngineMachine(topology, PROTOTYPE, log_data=True), topology, PROTOTYPE)
+    recorder = Recorder(groups=EventGroup.SYMBOLS)
+    system = System.of(EngineMachine(topology, PROTOTYPE, recorder=recorder), topology, PROTOTYPE)
     try:
         numbers = [system.id_of(name) for name in receivers]
         system.spawn(sender, _send, numbers if len(numbers) > 1 else numbers[0], switching)
@@ -43,16 +46,18 @@ def traffic(sender, receivers, switching):
         except StopIteration:
             pass
         names = {hub.id: hub.name for hub in topology.hubs.values()}
-        return _messages(system.machine.engine.log, names)
+        with recorder.recording() as recording:
+            return _messages(recording.events(), names)
     finally:
         system.close()
+        recorder.close()
 
 
-def _messages(log, hubs):
-    """The Messages in a log of symbols; ``hubs``: names of HUBs by ID."""
+def _messages(events, hubs):
+    """The Messages in events of symbols; ``hubs``: names of HUBs by ID."""
     fibers = {}
-    for entry in log:
-        fibers.setdefault((entry.sender, entry.receiver), []).append((entry.time_ps, entry.symbol))
+    for event in events:
+        fibers.setdefault((event.fiber.sender, event.fiber.receiver), []).append((event.time_ps, event.symbol))
     found = []
     for (sender, receiver), symbols in fibers.items():
         ends = (sender.partition(".")[0], receiver.partition(".")[0])

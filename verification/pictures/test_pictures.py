@@ -23,7 +23,8 @@ def drawn(name):
 
 
 def test_each_file_is_a_picture_and_each_picture_a_file():
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(PICTURES)
+    assert sorted(path.stem for path in FOLDER.glob("*.svg")) == sorted(PICTURES)
+    assert {path.name for path in FOLDER.iterdir() if path.suffix != ".svg"} == {"report.png"}  # see screenshot
     assert all(drawn(name).name == name for name in PICTURES)
 
 

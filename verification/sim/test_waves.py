@@ -116,6 +116,15 @@ def test_recording_ends_at_the_limit_and_what_was_recorded_is_whole(tmp_path, fo
     assert found == expected
 
 
+@pytest.mark.parametrize("format, written", [("vcd", None), ("fst", pytest.approx(1, abs=0.1))])
+def test_what_becomes_fst_tells_how_much_of_it_is_written(tmp_path, format, written):
+    machine = EngineMachine(load("hub:1"), waves=tmp_path / f"w.{format}", wave_boards=["CAB1"])
+    run(machine, 2_000_000)
+    assert machine.waves_written is None
+    machine.close()
+    assert machine.waves_written == written
+
+
 def test_the_file_appears_when_it_is_whole(tmp_path):
     path = tmp_path / "late.vcd"
     path.write_text("what was there before")

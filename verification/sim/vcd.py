@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 
-__all__ = ["Signal", "read", "scopes"]
+__all__ = ["Signal", "names", "read", "scopes", "strings"]
 
 
 class Signal:
@@ -65,6 +65,24 @@ def read(path, names):
                 signal.times.append(time)
                 signal.values.append(int(bit or bits, 2))
     return signals
+
+
+def names(path):
+    """Full names of all variables."""
+    with open(path) as lines:
+        return {name for name, _ in _header(lines)}
+
+
+def strings(path, name):
+    """[(time, text)] of the changes of a string variable; blanks are written as ``\\x20``."""
+    with open(path) as lines:
+        code, time, found = dict(_header(lines))[name], 0, []
+        for line in lines:
+            if line[0] == "#":
+                time = int(line[1:])
+            elif line[0] == "s" and line.split(" ")[1] == f"{code}\n":
+                found.append((time, line.split(" ")[0][1:].replace("\\x20", " ")))
+    return found
 
 
 def scopes(path):

@@ -58,6 +58,8 @@ class EngineMachine:
         Picoseconds from which and up to which they are recorded; None for all of the time.
     wave_limit : int or None
         Bytes of VCD after which recording ends; None for no limit.
+    wave_views : bool
+        Whether a save file and names for viewers are written beside it.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
     recorder : Recorder or None
@@ -85,6 +87,7 @@ class EngineMachine:
         wave_boards=None,
         wave_window=None,
         wave_limit=None,
+        wave_views=False,
         sleep=True,
         recorder=None,
     ):
@@ -98,6 +101,7 @@ class EngineMachine:
             wave_boards=wave_boards,
             wave_window=wave_window,
             wave_limit=wave_limit,
+            wave_views=wave_views,
         )
         self.recorder = recorder
         self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.cabs}
@@ -234,6 +238,11 @@ class EngineMachine:
     def waves_full_ps(self):
         """Simulated time in picoseconds at which ``wave_limit`` has ended the recording; None if it has not."""
         return self.engine.waves_full_ps
+
+    @property
+    def waves_written(self):
+        """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
+        return self.engine.waves_written
 
     def close(self):
         """Ends all software, closes the waveform file, frees the boards. May be called twice."""

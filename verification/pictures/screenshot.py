@@ -1,0 +1,54 @@
+"""Writes the picture of a report: ``python -m nectar.verification.pictures.screenshot``, into ``docs/pictures``.
+
+It runs an example and opens its report in Chromium. A browser's fonts differ from machine to machine, so no test
+compares the picture.
+"""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ..imports import ROOT
+from .__main__ import FOLDER
+
+__all__ = ["main", "shot"]
+
+_SIZE = "1280,860"
+
+
+def shot(browser, page, picture):
+    """Has ``browser`` (a path) write a PNG of an HTML file."""
+    with tempfile.TemporaryDirectory() as profile:
+        subprocess.run(
+            [
+                browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+                "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}",
+                f"--window-size={_SIZE}", "--virtual-time-budget=5000", f"--screenshot={picture}", page.as_uri(),
+            ],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
+        )  # fmt: skip
+
+
+def main(picture=FOLDER / "report.png"):
+    """Writes the picture; the exit code."""
+    from ...cli import main as nectar
+
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        print("nectar: the picture is taken by chromium, which is not installed", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "report.html")
+        with contextlib.chdir(ROOT):
+            if status := nectar(["run", "examples/request.py", "--report", str(page)]):
+                return status
+        shot(browser, page, picture)
+    print(f"docs/pictures/{picture.name}: written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
