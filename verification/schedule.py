@@ -54,8 +54,6 @@ HEAVY = {
     "verification/hub/test_pair.py[pair modern]": 10,
     "verification/test_product_cab.py[CAB with VME]": 10,
     "verification/cli/test_bench.py": 10,
-    "verification/formal/test_proofs.py[status_table-16 ports]": 10,
-    "verification/cab/vme/test_slave.py[80 MHz]": 10,
 }
 #: Seconds of a test of which nothing is known.
 _UNKNOWN = 0.1

@@ -35,6 +35,12 @@ FILES = {
 }
 
 
+#: A HUB of 16 ports, which has no statement that smaller ones do not have, is for the night.
+each_file = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name == "hub 16" else []) for name in FILES]
+)
+
+
 @functools.cache
 def text(kind, **parameters):
     """What ``nectar verilog`` writes."""
@@ -64,7 +70,7 @@ def lint(folder, name, *options):
     return done.returncode, re.findall(r"^%\S+.*", done.stdout, re.M)
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_file
 def test_verilator_has_nothing_to_warn_of(name, tmp_path):
     """With all warnings on, those of the header excepted."""
     kind, parameters = FILES[name]
@@ -72,15 +78,8 @@ def test_verilator_has_nothing_to_warn_of(name, tmp_path):
     assert lint(tmp_path, f"{kind}.v") == (0, [])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(name for name in FILES if name != "hub 16"),
-        pytest.param("hub 16", marks=pytest.mark.nightly),
-    ],
-)
+@each_file
 def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_called(name, tmp_path):
-    """A HUB of 16 ports has no statement that smaller ones do not have."""
     kind, parameters = FILES[name]
     (tmp_path / "other.v").write_text(text(kind, **parameters))
     assert lint(tmp_path, "other.v", "--language", "1364-2005") == (0, [])
@@ -99,7 +98,7 @@ def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path)
         assert status and {found for line in lines for found in re.findall(r"^%Warning-(\w+)", line)} == set(waivers)
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_file
 def test_yosys_synthesises_it(name, tmp_path):
     kind, parameters = FILES[name]
     (tmp_path / f"{kind}.v").write_text(text(kind, **parameters))
@@ -157,11 +156,12 @@ def test_the_header_of_a_cab_tells_its_registers():
                 )
 
 
-def test_plain_names_only_and_no_assertions():
-    for kind, parameters in FILES.values():
-        code = re.sub(r"/\*.*?\*/", "", text(kind, **parameters), flags=re.S)
-        assert not re.search(r"\bassert\b", code)
-        assert "\\" not in code and "$" not in code.replace("$signed(", "(")
+@each_file
+def test_plain_names_only_and_no_assertions(name):
+    kind, parameters = FILES[name]
+    code = re.sub(r"/\*.*?\*/", "", text(kind, **parameters), flags=re.S)
+    assert not re.search(r"\bassert\b", code)
+    assert "\\" not in code and "$" not in code.replace("$signed(", "(")
 
 
 def test_bad_parameters_are_refused():

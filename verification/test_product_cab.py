@@ -60,7 +60,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("CAB",)))
 def test_product_cab(configuration, claim):
     """Each file."""
     bench.check(configuration, claim)

@@ -1,11 +1,14 @@
 """The kinds of boards that the benches of the whole CAB run on, and what they ask of each."""
 
+import functools
+from pathlib import Path
+
 from nectar.hdl.cab.addresses import REGISTERS
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
-from nectar.verification.bench import inside
+from nectar.verification.bench import elaborated, inside
 from nectar.verification.cab.reference import BusFault
 
-__all__ = ["BOARDS", "bus_error", "registers_of", "size_of"]
+__all__ = ["BOARDS", "VERILOG", "bus_error", "registers_of", "size_of"]
 
 BOARDS = {
     "64 kbyte": {
@@ -18,6 +21,18 @@ BOARDS = {
     "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
     "with VME": {"data_bytes": 8 << 10, "program_bytes": 4 << 10, "domains": 2, "pages": 32, "vme": True},
 }
+
+
+def _verilog(kind):
+    from nectar.hdl.cab import cab
+    from nectar.hdl.verilog import convert
+
+    board = BOARDS[kind]
+    return elaborated((kind, board), Path(cab.__file__), lambda: convert(cab.Cab(**board), "dut"))
+
+
+#: Kind → what gives the board's Verilog; elaborated once for all benches.
+VERILOG = {kind: functools.partial(_verilog, kind) for kind in BOARDS}
 
 
 def registers_of(dut):

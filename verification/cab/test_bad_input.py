@@ -7,13 +7,12 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, REGISTERS, Irq
-from nectar.hdl.cab.cab import Cab
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
 from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
-from nectar.verification.cab.kinds import BOARDS, bus_error, registers_of
+from nectar.verification.cab.kinds import VERILOG, bus_error, registers_of
 from nectar.verification.cab.reference import fields
 
 DATA = REGIONS["data"].base
@@ -181,7 +180,7 @@ async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
     assert traps > 5
 
 
-bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
+bench = Bench(__name__, VERILOG, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))

@@ -6,12 +6,11 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
-from nectar.hdl.cab.cab import Cab
 from nectar.hdl.link.symbol import Control, packet, reply
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
-from nectar.verification.cab.kinds import BOARDS, bus_error
+from nectar.verification.cab.kinds import BOARDS, VERILOG, bus_error
 from nectar.verification.cab.reference import fields
 
 DATA = REGIONS["data"].base
@@ -149,7 +148,7 @@ async def what_vme_may_not_do_does_nothing(dut):
     assert board.tx == [Control.READY]
 
 
-bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
+bench = Bench(__name__, VERILOG, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))

@@ -11,7 +11,7 @@ from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.contents import put, with_crc
 from nectar.verification.cab.driver import Access, BoardDriver
-from nectar.verification.cab.kinds import BOARDS, bus_error, registers_of, size_of
+from nectar.verification.cab.kinds import BOARDS, VERILOG, bus_error, registers_of, size_of
 from nectar.verification.cab.reference import Board, fields
 from nectar.verification.cab.scenario import Scenario
 
@@ -392,7 +392,7 @@ async def time_goes_on_while_the_board_sleeps(dut):
         assert board.wake_in == 0xFFFFFFFF
 
 
-bench = Bench(__name__, {name: lambda board=board: Cab(**board) for name, board in BOARDS.items()}, ports_only=True)
+bench = Bench(__name__, VERILOG, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))

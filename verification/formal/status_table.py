@@ -101,7 +101,7 @@ PROOFS = [
         "H10, H4",
         holds={
             "3 ports": Attempt(lambda: StatusTableProof(3)),
-            "16 ports": Attempt(lambda: StatusTableProof(16)),
+            "16 ports": Attempt(lambda: StatusTableProof(16), nightly=True),
         },
         search=Attempt(lambda: StatusTableProof(3), mode="bmc", depth=5),
         faults={

@@ -122,7 +122,7 @@ PROOFS = [
         "it touches its entry and nothing else",
         "docs/vme.md",
         holds={
-            "4 kbyte": Attempt(lambda: VmeTransferProof(4 << 10)),
+            "4 kbyte": Attempt(lambda: VmeTransferProof(4 << 10), nightly=True),
             "1 Mbyte": Attempt(lambda: VmeTransferProof(1 << 20)),
         },
         search=Attempt(lambda: VmeTransferProof(4 << 10), mode="bmc", depth=9, timeout=60),

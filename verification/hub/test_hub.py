@@ -130,8 +130,7 @@ async def random_traffic_with_replies_that_nobody_asked_for(dut):
 
 SIZES = (2, 3, 5, 8, 16, 64, 128)
 #: Sizes of HUB of the everyday regression: both profiles with five ports, the largest and the smallest HUB in one of
-#: them. Everything else is left for the night; with 16 ports in the modern profile, ``test_latency`` and ``test_fuzz``
-#: are for every day.
+#: them. Everything else is left for the night.
 EVERYDAY = {"prototype": (16, 5), "modern": (5, 2)}
 
 bench = Bench(

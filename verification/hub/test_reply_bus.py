@@ -177,6 +177,6 @@ async def delivers_replies_in_turns(dut):
 bench = Bench(__name__, {name: lambda ports=ports: ReplyBus(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
 def test_reply_bus(configuration, claim):
     bench.check(configuration, claim)

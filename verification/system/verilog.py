@@ -3,8 +3,10 @@
 The fibers are not in it: whoever simulates it carries the symbols from pin to pin, as ``docs/engine.md`` rules.
 """
 
-import functools
 import re
+from pathlib import Path
+
+from ..bench import elaborated
 
 __all__ = ["Board", "TOP", "assemble", "pins", "system"]
 
@@ -89,25 +91,26 @@ def assemble(boards, modules, top=TOP):
     return "\n".join([*modules.values(), text])
 
 
-@functools.cache
 def _hub(name, ports, profile):
-    from ...hdl.hub.hub import Hub
+    from ...hdl.hub import hub
     from ...hdl.hub.profile import HUB_PROFILES
     from ...hdl.verilog import convert
 
-    return convert(Hub(ports=ports, profile=HUB_PROFILES[profile]), name)
+    return elaborated(
+        (name, ports, profile), Path(hub.__file__), lambda: convert(hub.Hub(ports, HUB_PROFILES[profile]), name)
+    )
 
 
-@functools.cache
 def _cab(name):
-    from ...hdl.cab.cab import Cab
+    from ...hdl.cab import cab
     from ...hdl.verilog import convert
 
-    return convert(Cab(), name)
+    return elaborated((name,), Path(cab.__file__), lambda: convert(cab.Cab(), name))
 
 
 def system(topology, profile):
-    """Verilog text of the boards of ``topology`` (a ``nectar.sim.topology.Topology``) in the RTL of ``profile``."""
+    """Verilog text of the boards of ``topology`` (a ``nectar.sim.topology.Topology``) in the RTL of ``profile``; each
+    kind of board is elaborated once for all systems."""
     wired = {}
     for fiber in topology.fibers:
         for end in (fiber.a, fiber.b):

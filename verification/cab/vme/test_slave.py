@@ -305,7 +305,7 @@ async def a_reset_in_the_midst_of_a_cycle_lets_the_bus_go(dut):
 bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_slave(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

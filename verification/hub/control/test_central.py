@@ -438,6 +438,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane",)))
 def test_central(configuration, claim):
     bench.check(configuration, claim)

@@ -97,6 +97,6 @@ async def a_reset_of_one_cycle_ends_all_locks(dut):
 bench = Bench(__name__, {name: lambda ports=ports: Locks(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
 def test_locks(configuration, claim):
     bench.check(configuration, claim)

@@ -313,6 +313,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports",)))
 def test_response_unit(configuration, claim):
     bench.check(configuration, claim)

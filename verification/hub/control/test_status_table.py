@@ -133,6 +133,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
 def test_status_table(configuration, claim):
     bench.check(configuration, claim)

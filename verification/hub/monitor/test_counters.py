@@ -284,7 +284,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
 def test_counters(configuration, claim):
     bench.check(configuration, claim)
 
