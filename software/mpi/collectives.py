@@ -41,7 +41,7 @@ def _store_each(targets, parts):
 def combiner(exchange, op, datatype):
     """``combine(lower, upper)`` of packed bytes for ``collective``; it charges its time."""
     combination = op.combination(datatype)
-    size = datatype.size
+    work, size = op.work(datatype), datatype.size
 
     def combine(lower, upper):
         if len(lower) != len(upper):
@@ -50,7 +50,7 @@ def combiner(exchange, op, datatype):
             )
         if not len(lower):
             return lower
-        exchange.combined(op.numbers(datatype, len(lower) // size))
+        exchange.computed(len(lower) // size * work)
         return combination(lower, upper)
 
     return combine

@@ -208,6 +208,10 @@ class Process:
         """Charges for a call."""
         self.kernel.door.spend(self.kernel.costs.mpi_call)
 
+    def compute(self, work):
+        """Charges for what the CPU computes: a Work."""
+        self.kernel.door.spend(work.cycles)
+
     def room(self, length):
         """Whether a message of so many bytes may be copied into data memory: see SHARE."""
         memory = self.cab.memory
