@@ -89,6 +89,10 @@ class Collectives:
     def _operations(self):
         return between if self.Is_inter() else within
 
+    def _carried(self, operation):
+        """``operation`` as this rank does it, wherever the memory of its program is."""
+        return operation
+
     def _parts(self):
         """Number of ranks that parts come from and go to."""
         return self.Get_remote_size() if self.Is_inter() else self.Get_size()
