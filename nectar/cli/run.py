@@ -114,7 +114,7 @@ def add_options(parser, values, flags=FLAGS):
 
 
 def parse(parser, arguments, values=VALUES, flags=FLAGS):
-    """Tells our options from what is the program's. ``values``: options that take a value; ``flags``: that take none."""
+    """Tells our options from what is the program's. ``values``: those that take a value, ``flags``: the others."""
     own, program, rest = [], [], []
     known = [*values, *flags, "--debug"]
     words = iter(arguments)
