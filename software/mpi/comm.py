@@ -4,6 +4,7 @@ from functools import partial
 from struct import Struct
 from zlib import crc32
 
+from .absent import name_absent
 from .attributes import WithAttributes, copied, deleted
 from .carrier import Carried, carried
 from .collectives import Collectives
@@ -50,15 +51,6 @@ COMM_TYPES = {
 _SPLIT = Struct(">ii")
 #: The kind of resource of ranks on one CAB, and the key of an Info under which it stands.
 _RESOURCE, _SHARED = "mpi_hw_resource_type", "mpi_shared_memory"
-
-
-def _not_there(name):
-    def call(self, *args, **options):
-        raise NotImplementedError(f"{type(self).__name__}.{name}")
-
-    call.__name__ = name
-    call.__doc__ = "Not there: NotImplementedError."
-    return call
 
 
 class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
@@ -222,8 +214,8 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
     Disconnect = Free
 
 
-for _name in ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "Get_failed", "Ack_failed", "Join"):
-    setattr(Comm, _name, _not_there(_name))
+_ABSENT = ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "Get_failed", "Ack_failed")
+name_absent(Comm, _ABSENT, ("Join", "Create_errhandler"))
 
 
 def _of_color(color, told, members):
@@ -307,8 +299,7 @@ class Intracomm(WithTopologies, Prefixes, Comm):
         return Intracomm.of(blocked(run()))
 
 
-for _name in ("Accept", "Connect", "Spawn", "Spawn_multiple"):
-    setattr(Intracomm, _name, _not_there(_name))
+name_absent(Intracomm, ("Accept", "Connect", "Spawn", "Spawn_multiple"))
 
 
 class Topocomm(Neighborhood, Intracomm):
