@@ -172,9 +172,6 @@ class Costs(Table):
     mpi_call: int = cost(
         12, "for each call: find the communicator, check rank and tag, translate the rank; 9 instructions"
     )
-    mpi_combine: int = cost(
-        14, "for each number combined with another: two loads, an operation, a store; 5 instructions"
-    )
 
     # Services for and of the node
     node_bell: int = cost(

@@ -155,3 +155,4 @@ class Layer(IntEnum):
     CHANNEL = 6
     NECTARINE = 16
     NX = 17
+    MPI = 18

@@ -1,4 +1,6 @@
-"""Runs a program written for mpi4py on a simulated Nectar, each rank on a CAB; docs/mpi.md tells what there is of MPI.
+"""Runs a program written for mpi4py on a simulated Nectar, each rank on a CAB or its node.
+
+docs/mpi.md tells what there is of MPI.
 
 Options stand before PROGRAM; all that stands behind it is the program's.
 """
@@ -21,6 +23,10 @@ _VALUES = {
     "-np": {"metavar": "N", "dest": "ranks", "help": "the same"},
     **run.VALUES,
 }
+_FLAGS = {
+    "--on-nodes": {"help": "run each rank on the node behind a CAB instead of the CAB itself"},
+    **run.FLAGS,
+}
 _VALUES["--topology"] = _VALUES["--topology"] | {
     "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to "
     f"{_ON_A_HUB}, then on a mesh of HUBs"
@@ -40,11 +46,13 @@ class RankError(UsageError):
 
 
 class RankedProgram(ProgramFile):
-    """A program that every rank runs. ``ranks``: how many; None: one for each CAB."""
+    """A program that every rank runs. ``ranks``: how many; None: one for each CAB. ``nodes``: whether they run on
+    nodes."""
 
-    def __init__(self, path, ranks):
+    def __init__(self, path, ranks, nodes):
         super().__init__(path)
         self.ranks = ranks
+        self.nodes = nodes or ()
         if ranks is not None:
             self.topology = _topology(ranks)
 
@@ -54,7 +62,8 @@ class RankedProgram(ProgramFile):
         from ..software.mpi.world import RankEnded, World
 
         program = Program(self.path, self.code, list(arguments))
-        world = World(system, program, self.ranks or len(system.cabs))
+        places = [system.node(cab.name).name for cab in system.cabs] if self.nodes else None
+        world = World(system, program, self.ranks or len(system.cabs), places)
         try:
             world.run().send(None)
         except StopIteration:
@@ -77,7 +86,7 @@ def configure(parser):
     """Options of ``nectar mpirun``."""
     parser.usage = "nectar mpirun [-n N] [options] PROGRAM.py [arguments of the program]"
     parser.add_argument("program", metavar="PROGRAM.py", help="the program, as mpi4py runs it under a real MPI")
-    run.add_options(parser, _VALUES)
+    run.add_options(parser, _VALUES, _FLAGS)
 
 
 def parse(parser, arguments):
@@ -91,8 +100,10 @@ def parse(parser, arguments):
             own += words
         elif word in _VALUES:
             own += [value for value in [next(words, None)] if value is not None]
-    options = run.parse(parser, own, _VALUES)
+    options = run.parse(parser, own, _VALUES, _FLAGS)
     options.ranks = _ranks(options)
+    if options.on_nodes and options.on is not None:
+        raise UsageError("--on-nodes: there are no nodes behind the CABs of a board; leave --on or --on-nodes out")
     return options
 
 
@@ -109,4 +120,4 @@ def _ranks(options):
 
 def execute(options):
     """Runs the program to its end. The exit code is 0, or that of the rank that has ended all others."""
-    return run.execute(options, lambda path: RankedProgram(path, options.ranks))
+    return run.execute(options, lambda path: RankedProgram(path, options.ranks, options.on_nodes))

@@ -83,7 +83,7 @@ VALUES = {
     "--json": {"metavar": "FILE", "help": "also write the results to FILE"},
 }
 #: Options that take none.
-_FLAGS = {
+FLAGS = {
     "--no-sleep": {"help": "simulate boards that have nothing to do as well: the same result, only slower"},
 }
 
@@ -95,18 +95,18 @@ def configure(parser):
     add_options(parser, VALUES)
 
 
-def add_options(parser, values):
+def add_options(parser, values, flags=FLAGS):
     """Adds options that take a value, by name, and those that take none."""
     for name, how in values.items():
         parser.add_argument(name, **how)
-    for name, how in _FLAGS.items():
+    for name, how in flags.items():
         parser.add_argument(name, action="store_true", **how)
 
 
-def parse(parser, arguments, values=VALUES):
-    """Tells our options from what is the program's. ``values``: options that take a value."""
+def parse(parser, arguments, values=VALUES, flags=FLAGS):
+    """Tells our options from what is the program's. ``values``: those that take a value, ``flags``: the others."""
     own, program, rest = [], [], []
-    known = [*values, *_FLAGS, "--debug"]
+    known = [*values, *flags, "--debug"]
     words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
@@ -115,7 +115,7 @@ def parse(parser, arguments, values=VALUES):
         elif name in values:
             value = None if equals else next(words, None)
             own.append(word if value is None else f"{word}={value}")
-        elif word in _FLAGS or word == "--debug" or not program and word in ("-h", "--help"):
+        elif word in flags or word == "--debug" or not program and word in ("-h", "--help"):
             own.append(word)
         elif (option := meant(word, known)) is not None:
             where = "if it is the program's own, write it behind '--'"

@@ -30,7 +30,7 @@ _CARRIES = {
 }
 _KINDS = {Protocol.REQUEST: PacketKind, Protocol.MULTICAST: PacketKind, Protocol.CHANNEL: ChannelKind}
 _LAYERS = {**{int(item): item.name.lower() for item in Protocol}, **{int(item): item.name.lower() for item in Layer}}
-_LAYERS[Layer.NECTARINE], _LAYERS[Layer.NX] = "Nectarine", "NX"
+_LAYERS |= {Layer.NECTARINE: "Nectarine", Layer.NX: "NX", Layer.MPI: "MPI"}
 
 
 def layer_name(layer):

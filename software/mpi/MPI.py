@@ -81,6 +81,7 @@ __all__ = [name for name in globals() if not name.startswith("_")]
 
 #: Names of mpi4py that are missing here, or their beginnings.
 _ABSENT = (
+    *("BottomType", "BufferAutomaticType", "ERR_PROC_ABORTED", "InPlaceType"),
     *("Close_port", "DISP", "DISTRIBUTE_", "F_", "File", "FILE_NULL", "Get_abi_", "Get_hw_resource_info", "LOCK_"),
     *("Lookup_name", "MODE_", "Open_port", "Publish_name", "Register_datarep", "SEEK_", "Session", "SESSION_NULL"),
     *("Unpublish_name", "Win", "WIN_"),

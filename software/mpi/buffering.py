@@ -22,6 +22,7 @@ __all__ = [
     "attach",
     "detach",
     "flush",
+    "iflush",
 ]
 
 #: Bytes of an attached buffer that each message takes besides its own.
@@ -71,6 +72,16 @@ def flush(owner):
     blocked(caller().left())
 
 
+def iflush():
+    """Begins ``flush``. Returns a Request."""
+    process = caller()
+
+    async def begin():
+        return Collective(process, "Iflush_buffer", process.left)
+
+    return Request.of(blocked(begin()))
+
+
 def detach(owner):
     """Takes the attached buffer back, once its messages have left; returns it."""
     if owner.buffer is None:
@@ -97,4 +108,4 @@ def Flush_buffer():
 
 def Iflush_buffer():
     """Begins ``Flush_buffer``. Returns a Request."""
-    return Request.of(Collective(caller(), "Iflush_buffer", caller().left))
+    return iflush()

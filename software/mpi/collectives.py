@@ -41,7 +41,7 @@ def _store_each(targets, parts):
 def combiner(exchange, op, datatype):
     """``combine(lower, upper)`` of packed bytes for ``collective``; it charges its time."""
     combination = op.combination(datatype)
-    size = datatype.size
+    work, size = op.work(datatype), datatype.size
 
     def combine(lower, upper):
         if len(lower) != len(upper):
@@ -50,7 +50,7 @@ def combiner(exchange, op, datatype):
             )
         if not len(lower):
             return lower
-        exchange.combined(op.numbers(datatype, len(lower) // size))
+        exchange.computed(len(lower) // size * work)
         return combination(lower, upper)
 
     return combine
@@ -88,6 +88,10 @@ class Collectives:
     # -- inside --------------------------------------------------------------------------------------
     def _operations(self):
         return between if self.Is_inter() else within
+
+    def _carried(self, operation):
+        """``operation`` as this rank does it, wherever the memory of its program is."""
+        return operation
 
     def _parts(self):
         """Number of ranks that parts come from and go to."""

@@ -4,7 +4,9 @@ from functools import partial
 from struct import Struct
 from zlib import crc32
 
+from .absent import name_absent
 from .attributes import WithAttributes, copied, deleted
+from .carrier import Carried, carried
 from .collectives import Collectives
 from .communicator import Communicator, Predefined
 from .constants import (
@@ -21,7 +23,7 @@ from .group import Group
 from .handle import Handle
 from .info import INFO_NULL
 from .making import agree, agree_with, made
-from .pending import Collective, Persistent
+from .pending import Collective, prepared
 from .pointtopoint import PointToPoint
 from .prefixes import Prefixes
 from .process import blocked, caller
@@ -49,15 +51,6 @@ COMM_TYPES = {
 _SPLIT = Struct(">ii")
 #: The kind of resource of ranks on one CAB, and the key of an Info under which it stands.
 _RESOURCE, _SHARED = "mpi_hw_resource_type", "mpi_shared_memory"
-
-
-def _not_there(name):
-    def call(self, *args, **options):
-        raise NotImplementedError(f"{type(self).__name__}.{name}")
-
-    call.__name__ = name
-    call.__doc__ = "Not there: NotImplementedError."
-    return call
 
 
 class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler, Handle):
@@ -92,30 +85,34 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
         return kind.of(comm.target)
 
     # -- collective calls, for ``collectives`` ---------------------------------------------------------
+    def _operations(self):
+        """See Collectives."""
+        carrier, operations = self.communicator.process.carrier, super()._operations()
+        return operations if carrier is None else Carried(carrier, operations)
+
+    def _carried(self, operation):
+        """See Collectives."""
+        carrier = self.communicator.process.carrier
+        return operation if carrier is None else carried(carrier, operation)
+
     def _collective(self, name, function):
         """Runs ``await function(exchange)`` and returns its result."""
-        communicator = self.communicator
-        exchange = Exchange(communicator, name)
-        communicator.process.spend()
-        return blocked(_named(exchange, function))
+        return blocked(_named(Exchange(self.communicator, name), function))
 
     def _icollective(self, name, function):
         """Begins the same in a thread of its own. Returns a Request."""
         communicator = self.communicator
-        communicator.process.spend()
-        exchange = Exchange(communicator, name)
-        return Request.of(Collective(communicator.process, str(exchange), partial(function, exchange)))
+
+        async def begin():
+            communicator.process.spend()
+            return await _begun(communicator, name, function)
+
+        return Request.of(blocked(begin()))
 
     def _persistent(self, name, function):
         """A Prequest that begins the same each time it is started."""
         communicator = self.communicator
-        communicator.process.spend()
-
-        async def begin():
-            exchange = Exchange(communicator, name)
-            return Collective(communicator.process, str(exchange), partial(function, exchange))
-
-        return Prequest.of(Persistent(communicator.process, begin))
+        return Prequest.of(blocked(prepared(communicator.process, partial(_begun, communicator, name, function))))
 
     @classmethod
     def Get_parent(cls):
@@ -190,13 +187,13 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
         return (Intercomm if self.Is_inter() else Intracomm).of(self._collective(call, run))
 
     def Split_type(self, split_type, key=0, info=INFO_NULL):
-        """A communicator of the ranks that share something: COMM_TYPE_SHARED, a CAB.
+        """A communicator of the ranks that share something: COMM_TYPE_SHARED, a CAB or a node.
 
         The other types need an Info with ``mpi_hw_resource_type``; only ``mpi_shared_memory`` is known, the same. For
         others the communicator is null."""
         guided = split_type in (COMM_TYPES["COMM_TYPE_HW_GUIDED"], COMM_TYPES["COMM_TYPE_RESOURCE_GUIDED"])
         shared = split_type == COMM_TYPES["COMM_TYPE_SHARED"] or guided and info.get(_RESOURCE) == _SHARED
-        return self._split("Split_type", self.communicator.process.cab.id if shared else UNDEFINED, key)
+        return self._split("Split_type", self.communicator.process.computer if shared else UNDEFINED, key)
 
     def Free(self):
         """Frees it; the handle is null then. Its attributes are deleted."""
@@ -217,8 +214,8 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
     Disconnect = Free
 
 
-for _name in ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "Get_failed", "Ack_failed", "Join"):
-    setattr(Comm, _name, _not_there(_name))
+_ABSENT = ("Agree", "Iagree", "Shrink", "Ishrink", "Revoke", "Is_revoked", "Get_failed", "Ack_failed")
+name_absent(Comm, _ABSENT, ("Join", "Create_errhandler"))
 
 
 def _of_color(color, told, members):
@@ -228,7 +225,14 @@ def _of_color(color, told, members):
     return tuple(member for _, _, member in sorted(chosen))
 
 
+async def _begun(communicator, name, function):
+    """The Pending of a collective call that begins."""
+    exchange = Exchange(communicator, name)
+    return Collective(communicator.process, str(exchange), partial(function, exchange))
+
+
 async def _named(exchange, function):
+    exchange.communicator.process.spend()
     with exchange.communicator.process.kernel.current.calling(exchange):
         return await function(exchange)
 
@@ -261,9 +265,9 @@ class Intracomm(WithTopologies, Prefixes, Comm):
             across = Communicator(process, peers.context, peers.members, peers.remote)
             across.collectives = tag
             across = Exchange(across, name)
-        process.spend()
 
         async def run():
+            process.spend()
             context, remote = await agree_with(communicator, name, local_leader, across, remote_leader)
             return made(process, context, communicator.members, remote=remote)
 
@@ -288,15 +292,14 @@ class Intracomm(WithTopologies, Prefixes, Comm):
         among.collectives = tag
 
         async def run():
+            process.spend()
             *_, context = await agree(Exchange(among, call))
             return made(process, context, members)
 
-        process.spend()
         return Intracomm.of(blocked(run()))
 
 
-for _name in ("Accept", "Connect", "Spawn", "Spawn_multiple"):
-    setattr(Intracomm, _name, _not_there(_name))
+name_absent(Intracomm, ("Accept", "Connect", "Spawn", "Spawn_multiple"))
 
 
 class Topocomm(Neighborhood, Intracomm):
@@ -349,9 +352,9 @@ class Intercomm(Comm):
         local = Communicator(process, world.context, local_group.processes)
         across = Communicator(process, world.context, world.members)
         local.collectives = across.collectives = tag
-        process.spend()
 
         async def run():
+            process.spend()
             leader = remote_group.processes[remote_leader]
             context, remote = await agree_with(local, name, local_leader, Exchange(across, name), leader)
             return made(process, context, local.members, remote=remote)

@@ -7,6 +7,7 @@ that runs the simulation, as Python and NumPy have them there; nothing is conver
 from itertools import product
 from math import prod
 
+from .absent import name_absent
 from .constants import MAX_OBJECT_NAME, ORDER_C, ORDER_FORTRAN, Combiner
 from .exception import ErrorClass, Exception
 from .handle import Handle
@@ -381,5 +382,9 @@ def name_families(pairs, sizes):
     _of_pair.update(pairs)
     _of_size.update(sizes)
 
+
+_PACKING = ("Pack", "Unpack", "Pack_size", "Pack_external", "Unpack_external", "Pack_external_size")
+_ATTRIBUTES = ("Get_attr", "Set_attr", "Delete_attr")
+name_absent(Datatype, (*_PACKING, *_ATTRIBUTES), ("Create_keyval", "Free_keyval"))
 
 DATATYPE_NULL = Datatype.nothing = Datatype.constant_of("DATATYPE_NULL", None)

@@ -107,8 +107,8 @@ def get_vendor():
 
 
 def Get_processor_name():
-    """Name of the CAB that the rank runs on."""
-    return caller().cab.name
+    """Name of the CAB or the node that the rank runs on."""
+    return caller().on.name
 
 
 def Pcontrol(level):
@@ -120,12 +120,12 @@ def Pcontrol(level):
 # -- time ------------------------------------------------------------------------------------------------
 def Wtime():
     """Seconds of simulated time since the CAB's reset, which is the same for all CABs."""
-    return caller().cab.now_us() / 1e6
+    return caller().on.now_us() / 1e6
 
 
 def Wtick():
     """Seconds of a cycle of the CPU, in which ``Wtime`` counts."""
-    return 1 / caller().cab.door.cpu_hz
+    return 1 / caller().on.door.cpu_hz
 
 
 # -- memory ----------------------------------------------------------------------------------------------
@@ -136,7 +136,8 @@ def Alloc_mem(size, info=INFO_NULL):
     ``Send`` and ``Recv`` take without any copy by the CPU."""
     process = caller()
     if info.get(_WHERE) == _DATA_MEMORY:
-        return process.task.buffer(size)
+        task = process.task if process.carrier is None else process.carrier.task
+        return task.buffer(size, memory="cab")
     return buffer.allocate(size)
 
 

@@ -198,7 +198,6 @@ class Exchange:
         (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
 
     # -- the CPU -------------------------------------------------------------------------------------
-    def combined(self, numbers):
-        """Charges the CPU for so many pairs of numbers that were combined."""
-        kernel = self.communicator.process.kernel
-        kernel.door.spend(numbers * kernel.costs.mpi_combine)
+    def computed(self, work):
+        """Charges the CPU for that Work."""
+        self.communicator.process.compute(work)

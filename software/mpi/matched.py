@@ -6,7 +6,7 @@ from .handle import Handle
 from .pending import Nothing, Receiving
 from .pickling import pickle
 from .probing import probed
-from .process import blocked, caller
+from .process import blocked, running
 from .request import Request
 from .spec import Room, to_receive
 
@@ -57,13 +57,13 @@ class Message(Handle):
     async def _receive(self, call, room, load=None, early=False):
         """Begins to receive; returns the Pending."""
         matched = self.target
-        process = caller()
+        process = running()
         process.spend()
         if self.constant is None:
             self.target = None
         if matched.handle is None:
             return Nothing(process)
-        matched.handle.aim(call, room.nbytes, room.buffer)
+        matched.handle.aim(call, room.nbytes, process.seen(room.buffer))
         if early:
             await matched.handle.begin()
         return Receiving(matched.communicator, matched.handle, room.store, load)

@@ -1,5 +1,6 @@
 """Messages of MPI as handles of Nectarine: sends and receives that are under way, in the calls' own words."""
 
+from ...hdl.host.events import Layer
 from ..errors import TaskError, TooLate
 from ..nectarine.buffer import Buffer
 from ..nectarine.handle import ReceiveHandle, SendHandle
@@ -92,7 +93,8 @@ class Outgoing(SendHandle):
         """Begins to send it. Returns the handle."""
         data, self._data = self._data, None
         try:
-            await self.begin(data)
+            with self.task.cab.kernel.notes.behind(Layer.MPI, self.to.place[0], self.length):
+                await self.begin(data)
         except TaskError as error:
             raise failed(self, error) from error
         if self._parts is not None:

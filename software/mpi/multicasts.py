@@ -5,6 +5,9 @@ A rank need not wait until all others have what it sends to them. With 16 ranks 
 
 from collections import deque
 
+from ...hdl.host.events import Layer
+from ..packet import ANY_CAB
+
 __all__ = ["Multicasts"]
 
 #: Messages that wait at most; who sends more waits.
@@ -45,6 +48,7 @@ class Multicasts:
         process = self._process
         while self._waiting:
             to, data = self._waiting[0]
-            await process.cab.multicast.send(to, data, timeout_us=_PATIENCE_US)
+            with process.kernel.notes.behind(Layer.MPI, ANY_CAB, len(data)):
+                await process.cab.multicast.send(to, data, timeout_us=_PATIENCE_US)
             self._waiting.popleft()
             process.task.inbox.changed()

@@ -6,12 +6,14 @@ A handle's ``target`` is an Operation. It combines Python's objects, or the pack
 import operator
 from collections import Counter
 
+from ..arithmetic import Work
 from . import caller
 from .buffers import block, same_elements
 from .exception import ErrorClass, Exception
 from .handle import Handle
 from .memory import buffer_with
 from .numbers import combine_numbers, combine_pairs
+from .work import work_of, work_of_pairs
 
 __all__ = ["OPERATIONS", "OP_NULL", "Op", "Operation"]
 
@@ -180,9 +182,12 @@ class Op(Handle):
             raise _refused(name, datatype)
         return lambda one, other: combine_numbers(name, kind.char, one, other)
 
-    def numbers(self, datatype, count):
-        """Numbers in ``count`` elements whose combination is charged; none for a function of the program."""
-        return count * datatype.layout.numbers if self._operation.name else 0
+    def work(self, datatype):
+        """The Work of combining an element of two processes; none for a function of the program, REPLACE, NO_OP."""
+        name, kind = self._operation.name, datatype.target
+        if name in ("", "REPLACE", "NO_OP"):
+            return Work()
+        return work_of_pairs(kind.pair) if kind.pair else work_of(name, kind.char)
 
     def Reduce_local(self, inbuf, inoutbuf):
         """Combines the elements of two buffers of this process; the results are in the second one."""

@@ -4,7 +4,7 @@ from ..errors import TaskError, TooLate
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .exception import ErrorClass, Exception
 
-__all__ = ["Both", "Collective", "Nothing", "Pending", "Persistent", "Receiving", "Sending"]
+__all__ = ["Both", "Collective", "Nothing", "Pending", "Persistent", "Receiving", "Sending", "prepared"]
 
 
 class Pending:
@@ -144,6 +144,8 @@ class Receiving(Pending):
         self._store = store
         self._load = load
         self._cancelled = False
+        self._brought = False  # the bytes are where the program is
+        self._data = b""
 
     def __str__(self):
         return str(self._handle)
@@ -162,9 +164,11 @@ class Receiving(Pending):
         if self._cancelled:
             return
         await self._handle.outcome()
-        if self._store is not None and self._handle.data is not None:
-            self._store(self._handle.data)
-            self._store = None
+        if not self._brought and self._handle.data is not None:
+            self._brought = True
+            self._data = await self.process.into(self._handle.data)
+            if self._store is not None:
+                self._store(self._data)
 
     def fill(self, status):
         """See Pending."""
@@ -178,7 +182,7 @@ class Receiving(Pending):
         """See Pending."""
         if self._load is None or self._cancelled:
             return None
-        return self._load(self._handle.data or b"")
+        return self._load(self._data)
 
     async def cancel(self):
         """See Pending."""
@@ -326,3 +330,9 @@ class Persistent(Pending):
         if self._current is not None:
             self._current.free()
             self._current = None
+
+
+async def prepared(process, begin):
+    """A Persistent of a process, which is charged for it."""
+    process.spend()
+    return Persistent(process, begin)

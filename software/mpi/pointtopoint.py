@@ -5,14 +5,14 @@ from enum import Enum
 from functools import partial
 
 from ..nectarine.buffer import Buffer
-from .buffering import attach, detach, flush
+from .buffering import attach, detach, flush, iflush
 from .constants import ANY_SOURCE, ANY_TAG, PROC_NULL
 from .envelope import Kind
 from .exception import ErrorClass, Exception
 from .matched import Message
 from .messages import Answer, Incoming, Outgoing, checked_tag
 from .package import rc
-from .pending import Both, Collective, Nothing, Persistent, Receiving, Sending
+from .pending import Both, Nothing, Receiving, Sending, prepared
 from .pickling import pickle
 from .probing import probed
 from .process import blocked
@@ -44,6 +44,7 @@ async def _send(call, communicator, data, dest, tag, mode=_Mode.STANDARD):
         return Nothing(process)
     kind = Kind.SYNCHRONOUS if mode is _Mode.SYNCHRONOUS else Kind.STANDARD
     data = data() if callable(data) else data
+    data = process.seen(data) if isinstance(data, Buffer) else await process.out(data)
     if mode is _Mode.BUFFERED and not isinstance(data, Buffer):
         data = bytes(data)
     handle = Outgoing(call, communicator, dest, data, kind, tag)
@@ -70,7 +71,7 @@ async def _receive(call, communicator, room, source, tag, load=None):
     process.spend()
     if source == PROC_NULL:
         return Nothing(process)
-    handle = Incoming(call, communicator, source, tag, room.nbytes, room.buffer)
+    handle = Incoming(call, communicator, source, tag, room.nbytes, process.seen(room.buffer))
     return Receiving(communicator, handle, room.store, load)
 
 
@@ -95,11 +96,6 @@ async def _finished(begin, status=None):
 async def _both(send, receive):
     """The Pending of a send and a receive that are begun."""
     return Both(await send(), await receive())
-
-
-async def _persistent(process, begin):
-    process.spend()
-    return Persistent(process, begin)
 
 
 class PointToPoint:
@@ -137,7 +133,7 @@ class PointToPoint:
         return self._prepared(begin)
 
     def _prepared(self, begin):
-        return Prequest.of(blocked(_persistent(self.communicator.process, begin)))
+        return Prequest.of(blocked(prepared(self.communicator.process, begin)))
 
     # -- buffers, blocking ---------------------------------------------------------------------------
     def Send(self, buf, dest, tag=0):
@@ -324,5 +320,4 @@ class PointToPoint:
 
     def Iflush_buffer(self):
         """Begins ``Flush_buffer``. Returns a Request."""
-        process = self.communicator.process
-        return Request.of(Collective(process, "Iflush_buffer", process.left))
+        return iflush()

@@ -21,7 +21,7 @@ class Prefixes:
         op.combination(result.datatype)
 
         async def run(exchange):
-            data = await operation(exchange, given.pack(), combiner(exchange, op, result.datatype))
+            data = await self._carried(operation)(exchange, given.pack(), combiner(exchange, op, result.datatype))
             if data is not None:
                 stored(result, data)
 
@@ -40,10 +40,11 @@ class Prefixes:
     def scan(self, sendobj, op=_SUM):
         """The combination of the objects of the ranks up to this one."""
         data, combine = pickle.dumps(sendobj), object_combiner(op)
-        return pickle.loads(self._collective("scan", lambda exchange: reduction.scan(exchange, data, combine)))
+        got = self._collective("scan", lambda exchange: self._carried(reduction.scan)(exchange, data, combine))
+        return pickle.loads(got)
 
     def exscan(self, sendobj, op=_SUM):
         """The combination of the objects of the ranks before this one; None on rank 0."""
         data, combine = pickle.dumps(sendobj), object_combiner(op)
-        got = self._collective("exscan", lambda exchange: reduction.exscan(exchange, data, combine))
+        got = self._collective("exscan", lambda exchange: self._carried(reduction.exscan)(exchange, data, combine))
         return None if got is None else pickle.loads(got)

@@ -8,6 +8,8 @@ from ..errors import EndThread, ProgramError
 from ..kernel.plain import as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
 from ..nectarine.keeper import Keeper
+from ..nectarine.nodetask import NodeTask
+from .carrier import Carrier
 from .communicator import Communicator
 from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
@@ -59,7 +61,7 @@ def blocked(coroutine):
         raise ProgramError(_NOT_HERE)
     process = _running
     try:
-        return wait(coroutine)
+        return wait(process.on_cab(coroutine))
     except (EndThread, GreenletExit):
         process.ended()
         raise
@@ -74,11 +76,16 @@ class Process:
     number : int
         Its rank in COMM_WORLD.
     task : Task
-        Of Nectarine.
+        Of Nectarine; of a rank on a node the one that its CAB has.
+    carrier : Carrier or None
+        Of a rank on a node.
 
     Members
     -------
     cab : Cab
+        That makes its calls.
+    on : Cab or Node
+        That its program runs on.
     comm_world, comm_self : Communicator
     initialized, finalized : bool
         Whether the program has called ``Init``, and ``Finalize``.
@@ -97,7 +104,9 @@ class Process:
         "world",
         "number",
         "task",
+        "carrier",
         "cab",
+        "on",
         "kernel",
         "python",
         "comm_world",
@@ -116,11 +125,13 @@ class Process:
         "_keeper",
     )
 
-    def __init__(self, world, number, task):
+    def __init__(self, world, number, task, carrier=None):
         self.world = world
         self.number = number
         self.task = task
+        self.carrier = carrier
         self.cab = task.cab
+        self.on = task.cab if carrier is None else carrier.task.node
         self.kernel = task.cab.kernel
         self.python = Python.of_rank(world.program, packages(self._set_status))
         everybody = tuple(range(world.size))
@@ -137,6 +148,26 @@ class Process:
         self._leaving = []  # handles that nobody waits for
         self._lying = []  # receives whose messages lie in slots
         self._keeper = Keeper(task, world.keepers(task.cab), lambda arrival: False)
+
+    @classmethod
+    async def of(cls, world, number, task):
+        """That of a rank which is the task ``task``, on a CAB or a node."""
+        if not isinstance(task, NodeTask):
+            return cls(world, number, task)
+
+        async def made(of_cab):
+            return cls(world, number, of_cab, Carrier(task))
+
+        return (await task.do(f"the start of rank {number}", made))[0]
+
+    @property
+    def computer(self):
+        """A number of the CAB or node that its program runs on."""
+        return 2 * self.cab.id + (self.carrier is not None)
+
+    def on_cab(self, coroutine):
+        """The coroutine that the program's thread awaits to have ``coroutine`` run by the CAB."""
+        return coroutine if self.carrier is None else self.carrier.run(coroutine, self.enter)
 
     @property
     def has_mpi(self):
@@ -155,7 +186,10 @@ class Process:
         try:
             await Scope(as_coroutine(self._main), self.enter)
         finally:
-            await self._keeper.stop()
+            if self.carrier is None:
+                await self._keeper.stop()
+            else:
+                await self.carrier.last(self._keeper.stop(), self.enter)
 
     def _set_status(self, status):
         """At its end the process ends all ranks with this exit code, if it is not 0."""
@@ -208,6 +242,10 @@ class Process:
         """Charges for a call."""
         self.kernel.door.spend(self.kernel.costs.mpi_call)
 
+    def compute(self, work):
+        """Charges for what the CPU computes: a Work."""
+        self.kernel.door.spend(work.cycles)
+
     def room(self, length):
         """Whether a message of so many bytes may be copied into data memory: see SHARE."""
         memory = self.cab.memory
@@ -220,6 +258,18 @@ class Process:
         if few:
             self._lying.append(handle)
         return few
+
+    async def out(self, data):
+        """Bytes that the program gives, once the CAB has them."""
+        return data if self.carrier is None else await self.carrier.out(data)
+
+    async def into(self, data):
+        """Bytes that the program gets, once they are where it is."""
+        return data if self.carrier is None else await self.carrier.into(data)
+
+    def seen(self, data):
+        """A Buffer that the program gives, as the CAB sees it."""
+        return data if self.carrier is None or data is None else self.carrier.seen(data)
 
     def leave(self, handle):
         """A handle of a send is not waited for; it goes on."""

@@ -36,6 +36,13 @@ def _active(requests):
     return [(index, each) for index, each in enumerate(requests) if each.target is not None and each.target.active]
 
 
+async def _charged(process, action=None):
+    """A call; ``action``: what it does, an async function."""
+    process.spend()
+    if action is not None:
+        await action()
+
+
 async def _until(process, pendings, enough):
     """Waits until so many of the operations could be finished without a wait; finishes none."""
     process.spend()
@@ -300,8 +307,7 @@ class Request(Handle):
         """Cancels the operation if that is possible still; ``Is_cancelled`` of the status tells."""
         if self.target is None:
             raise Exception(ErrorClass.ERR_REQUEST, "the request is null")
-        caller().spend()
-        blocked(self.target.cancel())
+        blocked(_charged(caller(), self.target.cancel))
 
     cancel = Cancel
 
@@ -309,7 +315,7 @@ class Request(Handle):
         """Forgets the request; the operation goes on."""
         if self.target is None:
             raise Exception(ErrorClass.ERR_REQUEST, "the request is null")
-        caller().spend()
+        blocked(_charged(caller()))
         self.target.free()
         self.target = None
 
@@ -324,8 +330,7 @@ class Prequest(Request):
     @classmethod
     def Startall(cls, requests):
         """Starts several operations."""
-        process = caller()
-        process.spend()
+        blocked(_charged(caller()))
         for request in requests:
             if not isinstance(request.target, Persistent):
                 raise Exception(ErrorClass.ERR_REQUEST, "only a persistent request can be started")

@@ -167,7 +167,7 @@ class Neighborhood:
         routes = self.topology_of_caller.routes(self.Get_rank())
 
         async def run(exchange):
-            parts = await alltoall(exchange, [each.pack() for each in sources], routes[1], routes[0])
+            parts = await self._carried(alltoall)(exchange, [each.pack() for each in sources], routes[1], routes[0])
             for target, data in zip(targets, parts, strict=True):
                 if data is not None:
                     stored(target, data)
@@ -208,7 +208,7 @@ class Neighborhood:
 
     def _exchange_objects(self, name, parts):
         sources, destinations = self.topology_of_caller.routes(self.Get_rank())
-        got = self._collective(name, lambda exchange: alltoall(exchange, parts, destinations, sources))
+        got = self._collective(name, lambda exchange: self._carried(alltoall)(exchange, parts, destinations, sources))
         return [None if part is None else pickle.loads(part) for part in got]
 
     def neighbor_allgather(self, sendobj):

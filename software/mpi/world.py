@@ -34,7 +34,7 @@ class World:
     size : int
         Number of ranks.
     places : list of str or None
-        Names of the CABs that the ranks run on, taken in turns; None: all CABs.
+        Names of the CABs and nodes that the ranks run on, taken in turns; None: all CABs.
 
     Members
     -------
@@ -93,7 +93,7 @@ class World:
             told_by(lambda: UNDEFINED)
 
     async def _rank(self, task, number):
-        await Process(self, number, task).run()
+        await (await Process.of(self, number, task)).run()
 
     # -- ends ----------------------------------------------------------------------------------------
     def _end(self, message, status):

@@ -28,13 +28,15 @@ class Work:
     -------
     value, error
         Its outcome, once it is done.
+    wanted : async callable() or None
+        What the process is to do before the call goes on.
     """
 
-    __slots__ = ("call", "value", "error")
+    __slots__ = ("call", "value", "error", "wanted")
 
     def __init__(self, call):
         self.call = call
-        self.value = self.error = None
+        self.value = self.error = self.wanted = None
 
 
 class Landing:
@@ -132,9 +134,11 @@ class Proxy:
     -------
     works : dict of int → Work
         Calls that the process has asked for, by the numbers of their commands.
+    thread : Thread or None
+        The CAB's, that carries them out.
     """
 
-    __slots__ = ("task", "port", "works", "_numbers", "_come", "_thread", "_last", "_abandoned")
+    __slots__ = ("task", "port", "works", "thread", "_numbers", "_number", "_come", "_last", "_abandoned")
 
     def __init__(self, task, port):
         self.task = task
@@ -142,7 +146,8 @@ class Proxy:
         self.works = {}
         self._numbers = deque()
         self._come = Condition(task.cab.kernel, f"a call of {task.name} on the node")
-        self._thread = None
+        self.thread = None
+        self._number = None  # of the command that the process waits for
         self._last = None
         self._abandoned = _Abandoned()
         port.workers[task.number] = self._arrive
@@ -151,12 +156,12 @@ class Proxy:
         """By the port's thread: a command has come."""
         self._numbers.append(number)
         self._come.signal()
-        if self.works[number].call is None and self._thread is not None:
-            self.task.cab.kernel.interrupt(self._thread, self._abandoned)
+        if self.works[number].call is None and self.thread is not None:
+            self.task.cab.kernel.interrupt(self.thread, self._abandoned)
 
     async def run(self):
         """The CAB's thread: carries out calls until the process has ended, and gives back what the task has left."""
-        self._thread = self.task.cab.kernel.current
+        self.thread = self.task.cab.kernel.current
         while self._last is None:
             try:
                 while not self._numbers:
@@ -164,15 +169,25 @@ class Proxy:
                 await self._carry_out(self._numbers.popleft())
             except _Abandoned:
                 pass
-        thread, self._thread = self._thread, None
+        thread, self.thread = self.thread, None
         if thread.pending is self._abandoned:  # no call was under way any more
             thread.pending = None
         await self.task.finish()
         del self.port.workers[self.task.number]
         await self.port.answer(self._last)
 
+    async def ask(self, action, meanwhile):
+        """By the thread that carries out a call: the process does ``action()``, the CAB meanwhile ``meanwhile()``, both
+        async functions; when both are done the call goes on."""
+        self.works[self._number].wanted = action
+        await self.port.answer(self._number)
+        await meanwhile()
+        while not self._numbers:
+            await self._come.wait()
+        self._number = self._numbers.popleft()
+
     async def _carry_out(self, number):
-        work = self.works.pop(number)
+        work, self._number = self.works[number], number
         if work.call is None:
             self._last = number
             return
@@ -183,4 +198,5 @@ class Proxy:
                 values = work.value.show(self.port)
         except Exception as error:
             work.error = error
-        await self.port.answer(number, *values)
+        self.works.clear()
+        await self.port.answer(self._number, *values)

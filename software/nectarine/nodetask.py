@@ -86,13 +86,18 @@ class NodeTask(Task):
         work = Work(call)
         with self.kernel.current.calling(what), shared.bus():
             await self._give_back()
-            command = await shared.place(Code.WORK, what, port=self.number, call=[0] * _WORDS)
-            self.proxy.works[command.number] = work
-            try:
-                status, *values = await shared.outlast(command)
-            except EndThread:
-                self._missed = work
-                raise
+            while True:
+                command = await shared.place(Code.WORK, what, port=self.number, call=[0] * _WORDS)
+                self.proxy.works[command.number] = work
+                try:
+                    status, *values = await shared.outlast(command)
+                except EndThread:
+                    self._missed = work
+                    raise
+                action, work.wanted = work.wanted, None
+                if action is None or status != Status.DONE:
+                    break
+                await action()
         if status != Status.DONE:
             raise CabSilent(f"the CAB of {self.node.name} has started anew: it does not know task {self.name} any more")
         if work.error is not None:
@@ -107,7 +112,7 @@ class NodeTask(Task):
         """The block of CAB memory at that address is given back with the next call."""
         self._back.append(address)
 
-    async def _area(self, length):
+    async def area(self, length):
         """An area of the pool for a message; waits until there is room."""
         if length > POOL_BYTES // 2:
             raise MessageTooLong(
@@ -145,7 +150,7 @@ class NodeTask(Task):
             data = bytes(memoryview(data).cast("B"))
         if not data:
             return b"", None
-        area = await self._area(len(data))
+        area = await self.area(len(data))
         with self.shared.bus():
             self.shared.store(area, data)
         self.copies.node_out += len(data)

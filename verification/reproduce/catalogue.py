@@ -3,7 +3,7 @@
 D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers", I is "The NX/2 Operating System" (1988).
 """
 
-from . import board, layers, network, nodes, pins, protocols
+from . import board, layers, mpi, network, nodes, pins, protocols
 from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
@@ -151,5 +151,17 @@ FACTS = {
         Fact("S8.empty", "NX/2: empty message (a goal of ours)", 60, "us", _AT_MOST, "ours", layers.empty),
         Fact("S8.rate", "NX/2: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", layers.rate),
         Fact("S8.copies", "bytes of it that CPUs copy", 0, "bytes", _EXACTLY, "D 6.3", layers.copies),
+        Fact("S8.mpi-empty", "MPI: empty message (a goal of ours)", 30, "us", _AT_MOST, "ours", mpi.empty),
+        Fact("S8.mpi-rate", "MPI: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", mpi.rate),
+        Fact("S8.mpi-copies", "bytes of it that CPUs copy", 0, "bytes", _EXACTLY, "D 6.3", mpi.copies),
+        Fact(
+            "S8.mpi-bcast",
+            "MPI: broadcast of 1 kbyte to 15 CABs, by the time of 15 messages",
+            0.33,
+            "",
+            _AT_MOST,
+            "ours",
+            mpi.broadcast,
+        ),
     )
 }

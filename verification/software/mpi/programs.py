@@ -22,7 +22,7 @@ _called = []  # function and results of what runs
 
 def sleep(comm, seconds):
     """The rank does nothing for that simulated time."""
-    comm.communicator.process.cab.sleep(seconds * 1e6)
+    comm.communicator.process.on.sleep(seconds * 1e6)
 
 
 def call(MPI):
@@ -32,11 +32,13 @@ def call(MPI):
 
 
 @contextmanager
-def world(source, size=2, arguments=(), path="program.py", leaks=False, settle_ps=SETTLE, **options):
-    """A World of so many ranks that run the program ``source``; ``go()`` runs it. Options as of ``helpers.model``."""
+def world(source, size=2, arguments=(), path="program.py", leaks=False, settle_ps=SETTLE, places=None, **options):
+    """A World of so many ranks that run the program ``source``; ``go()`` runs it. Options as of ``helpers.model``.
+
+    ``places``: of the ranks, as of World."""
     options.setdefault("topology", f"hub:{size}")
     with model(**options) as system, nothing_leaks(system, not leaks, settle_ps):
-        made = World(system, Program(str(path), compile(source, str(path), "exec"), list(arguments)), size)
+        made = World(system, Program(str(path), compile(source, str(path), "exec"), list(arguments)), size, places)
         made.go = lambda limit=LIMIT: drive(made.run(limit))
         yield made
 

@@ -72,9 +72,9 @@ class Exchange:
         """The bytes of a multicast."""
         return await self.receive(root, "all")
 
-    def combined(self, numbers):
+    def computed(self, work):
         """Adds to what is charged."""
-        self.ranks.charged += numbers
+        self.ranks.charged += work.cycles
 
 
 class Communicator(Collectives, Prefixes):
@@ -122,7 +122,7 @@ class Ranks:
     messages : list of (call, source, to, bytes)
     multicasts : int
     charged : int
-        Pairs of numbers that were combined.
+        CPU cycles of the numbers that were combined.
     """
 
     def __init__(self, size, multicast=False, seed=None):

@@ -10,12 +10,15 @@ import numpy
 import pytest
 from hypothesis import given
 
+from nectar.software.arithmetic import ARITHMETIC as ARITHMETIC_UNIT
 from nectar.software.mpi.datatype import Datatype
 from nectar.software.mpi.exception import ErrorClass, Exception
 from nectar.software.mpi.numbers import combine_numbers, combine_pairs
 from nectar.software.mpi.op import OP_NULL, OPERATIONS, Op
 from nectar.software.mpi.predefined import DATATYPES
 from nectar.verification.software.helpers import properties
+from nectar.verification.software.mpi.combining import PAGE, written
+from nectar.verification.software.mpi.ranks import Ranks
 
 SUM, LAND, BAND, MAXLOC = (OPERATIONS[name] for name in ("SUM", "LAND", "BAND", "MAXLOC"))
 ARITHMETIC = ["MAX", "MIN", "SUM", "PROD"]
@@ -189,3 +192,31 @@ def test_reduce_local_leaves_the_result_in_the_second_buffer():
         SUM.Reduce_local([one, 1], [other, 2])
     with pytest.raises(ValueError, match="mismatch in send and receive MPI datatypes"):
         SUM.Reduce_local([one, Datatype.fromcode("b")], [other, "B"])
+
+
+def test_the_page_has_the_cycles_of_each_combination():
+    text = PAGE.read_text()
+    assert written(text) == text, "run python -m nectar.verification.software.mpi.combining"
+
+
+def test_a_combination_is_charged_by_operation_and_type():
+    """Two loads, the operation, a store, and the loop of four additions and a branch, out of the table of computing."""
+    table, double, long = ARITHMETIC_UNIT, DATATYPES["DOUBLE"], DATATYPES["INT"]
+    loop = 4 * table.add + table.branch
+    moved = 2 * table.load_double + table.store_double
+    assert SUM.work(double).cycles == loop + moved + table.float_add
+    assert OPERATIONS["PROD"].work(long).cycles == loop + 2 * table.load + table.store + table.multiply
+    assert MAXLOC.work(DATATYPES["DOUBLE_INT"]).cycles > OPERATIONS["MAX"].work(double).cycles
+    assert LAND.work(DATATYPES["C_BOOL"]).cycles > BAND.work(DATATYPES["BYTE"]).cycles
+    assert OPERATIONS["REPLACE"].work(double).cycles == OPERATIONS["NO_OP"].work(double).cycles == 0
+    assert Op.Create(lambda one, other, datatype: None).work(double).cycles == 0
+
+
+def test_a_reduction_charges_each_pair_of_numbers():
+    def sums(comm):
+        result = bytearray(80)
+        comm.Allreduce([bytes(80), DATATYPES["DOUBLE"]], [result, DATATYPES["DOUBLE"]])
+
+    world = Ranks(2)
+    world.run(sums)
+    assert world.charged == 2 * 10 * SUM.work(DATATYPES["DOUBLE"]).cycles

@@ -4,6 +4,8 @@ import pytest
 
 from nectar.verification.software.mpi.suite import FILES, QUICK, run
 
+#: Files that are run with ranks on nodes, those of each time first.
+ON_NODES = ("p2p_obj_matched", "msgzero", "cco_obj", "p2p_obj")
 CASES = [
     pytest.param(name, ranks, marks=[pytest.mark.nightly] * (ranks > 2 or name not in QUICK), id=f"{name}-{ranks}")
     for name in FILES
@@ -16,4 +18,13 @@ CASES = [
 def test_the_tests_of_mpi4py_pass(name, ranks):
     """Each file by itself, as under a real MPI."""
     outcome = run(name, ranks)
+    assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in ON_NODES[:1])) for name in ON_NODES]
+)
+def test_they_pass_with_ranks_on_nodes(name):
+    outcome = run(name, 2, ("--backend", "model", "--on-nodes"))
     assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text
