@@ -1,10 +1,9 @@
 """examples/annealing: the netlist, the moves, and the same placement on any number of CABs."""
 
-import random
-
 import pytest
 
 from nectar.software import ProgramError
+from nectar.verification import seeds
 
 from .examples import as_stated, modules, rows, run
 
@@ -47,7 +46,7 @@ def test_moves_change_own_places_only_and_lower_the_cost_when_it_is_cold(program
     placement = program.Placement(program.Netlist.of_file("arbiter.net"))
     before, grid = placement.cost(), list(placement.grid)
     own = list(range(0, 225, 3))
-    made, work = placement.anneal(own, 300, 1e-9, random.Random(1))
+    made, work = placement.anneal(own, 300, 1e-9, seeds.rng("anneal"))
     assert made and work.cycles > 0
     assert placement.cost() < before
     assert all(placement.grid[place] == grid[place] for place in set(range(225)) - set(own))

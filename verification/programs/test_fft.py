@@ -1,13 +1,13 @@
 """examples/fft: transforms, their distribution, and what the tables say."""
 
 import cmath
-import random
 
 import pytest
 
 from nectar.software import ProgramError
 from nectar.software.arithmetic import Work
 from nectar.software.speedup import Meter, Team
+from nectar.verification import seeds
 
 from .examples import as_stated, modules, rows, run
 
@@ -29,7 +29,7 @@ SIZES = {"fft2d": ("--order", 16), "fft1d": ("--points", 256)}
 
 @pytest.mark.parametrize("length", [1, 2, 8, 64])
 def test_both_transforms_are_the_sum_that_defines_one(length, transform):
-    draw = random.Random(length)
+    draw = seeds.rng(length)
     values = [complex(draw.uniform(-1, 1), draw.uniform(-1, 1)) for _ in range(length)]
     defined = [
         sum(value * cmath.exp(-2j * cmath.pi * j * k / length) for j, value in enumerate(values)) for k in range(length)

@@ -1,11 +1,11 @@
 """examples/octree: octrees against voxels one by one, the same solid and picture on any number of CABs."""
 
-import random
 from itertools import product
 
 import pytest
 
 from nectar.software import ProgramError
+from nectar.verification import seeds
 
 from .examples import as_stated, modules, rows, run
 
@@ -73,7 +73,7 @@ def drawn(draw, depth):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_octrees_are_united_and_packed_right(seed, solids):
-    draw, tally = random.Random(seed), solids.Tally()
+    draw, tally = seeds.rng(seed), solids.Tally()
     one, other = drawn(draw, 3), drawn(draw, 3)
     both = solids.unite(one, other, tally)
     assert filled(both, (0, 0, 0), 8) == filled(one, (0, 0, 0), 8) | filled(other, (0, 0, 0), 8)

@@ -1,11 +1,11 @@
 """examples/production: the network against a matcher that tries all facts, the same firings on any number of CABs."""
 
-import random
 import sys
 
 import pytest
 
 from nectar.software import ProgramError
+from nectar.verification import seeds
 
 from .examples import as_stated, modules, rows, run
 
@@ -125,7 +125,7 @@ def test_recency_decides_first_then_specificity_then_the_order_of_rules_and_cond
 def test_the_order_in_which_changes_arrive_does_not_matter(seed, base, program):
     """Memories count: what comes too early is there a negative number of times."""
     rules, facts = base
-    network, draw = program.Network(rules), random.Random(seed)
+    network, draw = program.Network(rules), seeds.rng(seed)
     agenda, memories, tally = program.Agenda(network), program.Memories(network), program.Tally()
     changes = agenda.start(facts)
     while changes is not None:
@@ -143,7 +143,7 @@ def test_the_order_in_which_changes_arrive_does_not_matter(seed, base, program):
 @pytest.mark.parametrize("seed", range(10))
 def test_facts_may_be_gone_before_they_are_there(seed, program, network):
     """Additions and removals of the same facts, in any order, with a Not between conditions."""
-    draw, tally = random.Random(seed), program.Tally()
+    draw, tally = seeds.rng(seed), program.Tally()
     conditions = (
         ("a", "?x", "?y"),
         network.Not(("b", "?x", "_")),

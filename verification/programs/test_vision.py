@@ -1,11 +1,10 @@
 """examples/vision: the filter against its definition, features, and the same answers on any number of CABs."""
 
-import random
-
 import pytest
 
 from nectar.software import ProgramError
 from nectar.software.speedup import Meter, Team
+from nectar.verification import seeds
 from nectar.verification.software.nectarine.applications import application
 
 from .examples import as_stated, modules, rows, run
@@ -36,7 +35,7 @@ def defined(pixels, size, x, y):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_edges_of_a_random_image_are_those_of_the_sobel_filter(seed, images):
-    size, draw = 12, random.Random(seed)
+    size, draw = 12, seeds.rng(seed)
     pixels = bytes(draw.choices((0, 40, 90, 160, 255), k=size * size))
     for row in range(size):
         found, work = images.edges(pixels, size, row)

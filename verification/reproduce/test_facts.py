@@ -42,7 +42,7 @@ def test_ratios_are_told_where_they_mean_something():
 def test_every_fact_is_named_after_its_number_and_has_a_source():
     assert len(FACTS) >= 30
     for name, item in FACTS.items():
-        assert re.fullmatch(r"[HCS]\d+(\.[a-z]+)?", name) and item.what and item.source and callable(item.measure)
+        assert re.fullmatch(r"[HCSD]\d+(\.[a-z-]+)?", name) and item.what and item.source and callable(item.measure)
 
 
 @pytest.mark.parametrize(

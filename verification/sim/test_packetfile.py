@@ -2,7 +2,6 @@
 that went over the fibers."""
 
 import io
-import random
 
 import pytest
 from scapy.utils import RawPcapNgReader
@@ -20,6 +19,7 @@ from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.system import System
+from nectar.verification import seeds
 
 MACHINES = {"engine": EngineMachine, "model": ModelMachine}
 FIBERS = [Fiber(0, "CAB1", "HUB1.P0", 80_000, 100_000), Fiber(1, "HUB1.P0", "CAB1", 80_000, 100_000)]
@@ -178,7 +178,7 @@ def test_a_packet_of_which_the_recording_has_only_the_head_tells_its_length():
 
 
 def test_frames_stand_by_their_first_symbol_though_long_ones_end_last():
-    draw = random.Random(5)
+    draw = seeds.rng(5)
     events = []
     for fiber in FIBERS:
         time = 0

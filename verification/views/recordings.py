@@ -1,12 +1,11 @@
 """Recordings for tests of what shows them."""
 
-import random
-
 from nectar.hdl.host.events import LEVELS, EventKind, Layer, PacketMark
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.packet import Protocol, pack
+from nectar.verification import seeds
 from nectar.verification.software.helpers import model
 
 __all__ = ["large", "traffic"]
@@ -49,7 +48,7 @@ def traffic(topology="chain:3", sizes=(0, 30, 3000), backend="model", faults=())
 
 def large(packets, path=None):
     """A recording with so many packets, each a message with its thread turns and a command: seven events for each."""
-    topology, draw = load("hub:8"), random.Random(1)
+    topology, draw = load("hub:8"), seeds.rng(1)
     recorder = Recorder(path, groups=LEVELS["all"])
     recorder.begin(topology, PROTOTYPE, skew_ps=10**12)
     fibers = {str(fiber.a): 2 * number for number, fiber in enumerate(topology.fibers)}

@@ -36,7 +36,7 @@ class _Cpu:
         # error that the software is to hear of at its next await.
         self.notes = [None, None]
         self.errors = [None, None]
-        self.handled = False  # a handler has run since level 0 was last resumed
+        self.handled = False  # a handler has run, or WAKE was given, since level 0 was last resumed
 
 
 class Board:
@@ -144,6 +144,7 @@ class Board:
         """Ends a wait of the main coroutine of a CAB, now or when it comes to wait."""
         index = self.names.index(name)
         if self._cpus[index] is not None:
+            self._cpus[index].handled = True
             self._items.append([Item.WAKE << 28 | index << 24])
 
     # -- turns ---------------------------------------------------------------------------------------

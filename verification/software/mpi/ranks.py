@@ -3,7 +3,6 @@
 Each rank is a greenlet. A rank that waits for a message lets another one run, chosen at random.
 """
 
-import random
 from collections import defaultdict, deque
 
 from greenlet import getcurrent, greenlet
@@ -132,7 +131,7 @@ class Ranks:
         self.messages = []
         self.multicasts = 0
         self.charged = 0
-        self._random = random.Random(seeds.seed() if seed is None else seed)
+        self._random = seeds.rng("ranks") if seed is None else seeds.rng("ranks", seed)
         self._waits = {}
         self._running = None
         self._main = None

@@ -6,10 +6,12 @@ it to ``build/mpi4py`` when it is needed first.
 """
 
 import argparse
+import fcntl
 import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +68,27 @@ class Outcome:
 
 
 def sources():
-    """The folder of mpi4py's tests."""
+    """The folder of mpi4py's tests: of its source distribution, which pip downloads once.
+
+    Raises CalledProcessError.
+    """
     folder = _ROOT / "build" / "mpi4py"
-    found = list(folder.glob("mpi4py-*/test"))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "--no-binary", ":all:", "-r", _HERE / "mpi4py.txt", "-d", folder], check=True)
-        with tarfile.open(next(folder.glob("mpi4py-*.tar.gz"))) as archive:
-            archive.extractall(folder, filter="data")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         found = list(folder.glob("mpi4py-*/test"))
+        if not found:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+            subprocess.run([*pip, "--no-binary", "mpi4py", "-r", _HERE / "mpi4py.txt", "-d", folder], check=True)
+            with (
+                tarfile.open(next(folder.glob("mpi4py-*.tar.gz"))) as archive,
+                tempfile.TemporaryDirectory(dir=folder) as unpacked,
+            ):
+                # Python before 3.11.4 has no filters; pip has compared the file's hash.
+                archive.extractall(unpacked, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+                (top,) = Path(unpacked).iterdir()
+                top.rename(folder / top.name)
+            found = list(folder.glob("mpi4py-*/test"))
     return found[0]
 
 

@@ -26,16 +26,15 @@ BESIDE = """
 import sys
 from mpi4py import MPI
 import counter
-import random
-import decimal
+import decimal, random
 comm = MPI.COMM_WORLD
 for _ in range(3):
     counter.count += 1 + comm.rank
-    random.seed(5)
+    state = random.getstate()
     first = random.random()
     comm.Barrier()
     second = random.random()
-    random.seed(5)
+    random.setstate(state)
     assert (first, second) == (random.random(), random.random())
 from counter import count
 assert count == 3 * (1 + comm.rank) and sys.modules["counter"] is counter
