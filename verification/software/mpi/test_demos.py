@@ -5,6 +5,7 @@ import pytest
 from nectar.verification.software.mpi.demos import PAGE, rows, written
 
 
+@pytest.mark.usefixtures("source_distribution")
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_the_page_tells_which_demos_run():

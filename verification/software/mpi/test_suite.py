@@ -13,6 +13,7 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("source_distribution")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("name", "ranks"), CASES)
 def test_the_tests_of_mpi4py_pass(name, ranks):
@@ -21,6 +22,7 @@ def test_the_tests_of_mpi4py_pass(name, ranks):
     assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text
 
 
+@pytest.mark.usefixtures("source_distribution")
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in ON_NODES[:1])) for name in ON_NODES]
