@@ -39,6 +39,21 @@ int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::in
 // Events of `groups` are recorded; 0: none.
 void nectar_begin(Handle* handle, unsigned groups) { handle->engine.begin(groups); }
 
+// So many threads evaluate boards; `later`: as soon as they have enough to do.
+void nectar_use_threads(Handle* handle, std::size_t count, int later) { handle->engine.use_threads(count, later); }
+
+// How many threads evaluate boards.
+std::size_t nectar_threads(Handle* handle) { return handle->engine.threads(); }
+
+// What evaluations have cost: a structure of float64 (engine.h).
+const nectar::Costs* nectar_costs(Handle* handle) { return &handle->engine.costs(); }
+
+// What an evaluation of a board costs in the mean, in ns of the host's time.
+double nectar_cost(Handle* handle, int board) {
+    handle->engine.rest();
+    return handle->engine.boards[board]->cost_ns;
+}
+
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
 
 // Room for words of operations and for the bytes of block writes.
@@ -127,7 +142,7 @@ int nectar_run(Handle* handle) {
     return static_cast<int>(code);
 }
 
-std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.boards[board]->evaluated; }
+std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.evaluated(board); }
 
 std::int64_t nectar_skipped(Handle* handle, int board) { return handle->engine.skipped(board); }
 

@@ -22,6 +22,7 @@ from .. import hdl
 from ..cache import BuildError, Cache, digest
 from ..progress import Progress
 from . import adapter, numbers
+from .parts import divide
 
 __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
@@ -76,6 +77,7 @@ _CORE = [
     "fst.cpp",
     "processor.cpp",
     "recorder.cpp",
+    "threads.cpp",
     "vme.cpp",
     "waves.cpp",
 ]
@@ -99,7 +101,7 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h")
+    _beside = ("adapter.py", "board.h", "parts.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
 
@@ -121,7 +123,8 @@ class Build:
         self.flags = digest(
             *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
         )
-        sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
+        sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
+        sources += [_HERE / name for name in ("adapter.py", "build.py", "parts.py")]
         self.ours = digest(*texts(sources), numbers.header())
         self.compiler = None
 
@@ -264,6 +267,8 @@ class Build:
         made.mkdir()
         text = adapter.nameless(verilog.read_text())
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
+        if kind.startswith("hub"):
+            divide(made, prefix)
         header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
         return units(made, kind), [*includes, f"-I{made}"]

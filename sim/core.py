@@ -4,12 +4,14 @@ import ctypes
 
 from .numbers import FaultWord, Word
 
-__all__ = ["FaultWords", "load"]
+__all__ = ["Costs", "FaultWords", "load"]
 
 #: What goes in and out with a run: int64 for each Word.
 _Exchange = ctypes.c_int64 * len(Word)
 #: A fault: int64 for each FaultWord.
 FaultWords = ctypes.c_int64 * len(FaultWord)
+#: What evaluations have cost: float64 in ns, the sum, and for 2, 4, 8, 16 threads.
+Costs = ctypes.c_double * 5
 
 #: Name → type of the result, types of the arguments.
 _FUNCTIONS = {
@@ -27,6 +29,10 @@ _FUNCTIONS = {
     ),
     "connect": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 4, ctypes.c_int64, ctypes.c_int64),
     "begin": (None, ctypes.c_void_p, ctypes.c_uint),
+    "use_threads": (None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int),
+    "threads": (ctypes.c_size_t, ctypes.c_void_p),
+    "costs": (ctypes.POINTER(Costs), ctypes.c_void_p),
+    "cost": (ctypes.c_double, ctypes.c_void_p, ctypes.c_int),
     "exchange": (ctypes.POINTER(_Exchange), ctypes.c_void_p),
     "words": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),

@@ -14,6 +14,8 @@ namespace {
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
+// Host time in ns of an edge's evaluations from which on threads share them.
+constexpr double SHARED_NS = 4000;
 
 // The next edge at which a node has something to do.
 std::int64_t node_due(const Node& node, std::int64_t edge) {
@@ -34,6 +36,7 @@ Engine::Engine(bool sleep) : sleep_(sleep) {
 }
 
 Engine::~Engine() {
+    threads_.reset();
     waves_.reset();
     for (auto& board : boards) board->kind->destroy(board->model);
 }
@@ -130,7 +133,10 @@ void Engine::wake(int index) {
 }
 
 // Its CPU stands still from its next edge on; not while its software has a turn.
-void Engine::stop(int index) { cpu(index).halt(); }
+void Engine::stop(int index) {
+    rest();
+    cpu(index).halt();
+}
 
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
     turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
@@ -166,11 +172,11 @@ bool Engine::turns(Code& code) {
             given_ = false;
             asked.turn = asked.cpu->proceed();
         }
-        if (turn_ + 1 == turns_.size() || turns_[turn_ + 1].board != asked.board) finish(*asked.board);
+        if (turn_ + 1 == turns_.size() || turns_[turn_ + 1].board != asked.board) evaluate(*asked.board);
     }
     turns_.clear();
     turn_ = 0;
-    stepped_->next_ps = stepped_->time_of(stepped_->wake_first);
+    if (alone()) settle(*stepped_);
     stepped_ = nullptr;
     return false;
 }
@@ -190,6 +196,7 @@ int Engine::fault(int fiber, const Fault& fault) {
 }
 
 void Engine::reset(int index) {
+    rest();
     Board& board = *boards[index];
     const std::int64_t edge = std::max(board.group->edge_at(now_), board.group->edge);
     board.reset = edge + RESET_EDGES + 1;
@@ -237,7 +244,10 @@ Code Engine::run(std::int64_t until) {
     Code code;
     if (stepped_ && turns(code)) return code;
     for (int steps = 1;; ++steps) {
-        if (steps % STEPS == 0 && std::chrono::steady_clock::now() - begun > SLICE) return Code::PAUSE;
+        if (steps % STEPS == 0 && std::chrono::steady_clock::now() - begun > SLICE) {
+            settle_all();
+            return Code::PAUSE;
+        }
         if (recorder && recorder->full()) return Code::PAUSE;
         Group* next = nullptr;
         std::int64_t time = NEVER;
@@ -247,11 +257,16 @@ Code Engine::run(std::int64_t until) {
                 time = group->next_ps;
                 next = group.get();
             }
-            due = std::min(due, group->due_first);
+            due = std::min(due, group->open ? group->next_ps : group->due_first);
         }
         if (due == NEVER) return Code::QUIET;
+        if (next && next->open) {
+            settle(*next);
+            continue;
+        }
         if (waves_ && waves_->before(*this, time, until)) continue;
         if (time >= until) {
+            settle_all();
             now_ = std::max(now_, until);
             return Code::TIME;
         }
@@ -262,11 +277,16 @@ Code Engine::run(std::int64_t until) {
     }
 }
 
-// An edge of all boards of a group that are awake.
+// An edge of all boards of a group that are awake. With threads the group stays open: its boards are settled when its
+// next edge may come, and other groups may have edges until then. A symbol that is sent at an edge arrives later than
+// that.
 void Engine::step(Group& group) {
     const std::int64_t time = group.next_ps;
     const std::int64_t edge = group.wake_first;
+    const bool shared = threads_ && group.cost_ns > SHARED_NS;
     group.edge = edge + 1;
+    group.open = true;
+    group.under_way.clear();
     group.wake_first = group.due_first = NEVER;
     for (std::size_t i = 0; i < group.wake.size(); ++i) {
         const std::int64_t at = group.wake[i];
@@ -276,14 +296,22 @@ void Engine::step(Group& group) {
             continue;
         }
         Board& board = *group.boards[i];
-        if (prepare(board, edge, time)) {
-            finish(board);
-        } else {
+        group.under_way.push_back(&board);
+        if (!prepare(board, edge, time)) {
             stepped_ = &group;
+        } else if (shared) {
+            group.work->add(board);
+        } else {
+            evaluate(board);
         }
     }
+    if (shared) {
+        group.work->publish();
+        threads_->call();
+    }
     if (group.recorded) group.fall_ps = time + group.period / 2;
-    group.next_ps = group.time_of(group.wake_first);
+    group.next_ps = time + group.period;
+    if (alone() && !stepped_) settle(group);
 }
 
 // Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
@@ -347,21 +375,21 @@ void Engine::wake(Board& board, std::int64_t edge) {
     at = std::min(at, edge);
     group.due_first = std::min(group.due_first, edge);
     group.wake_first = std::min(group.wake_first, at);
-    if (&group != stepped_) group.next_ps = group.time_of(group.wake_first);
+    if (!group.open) group.next_ps = group.time_of(group.wake_first);
 }
 
-// Evaluates a board at its last edge, and finds the next one that matters to it.
-void Engine::finish(Board& board) {
+// All boards of the edge under way have been evaluated, or are now.
+void Engine::settle(Group& group) {
+    if (threads_) threads_->finish(*group.work);
+    group.open = false;
+    for (Board* board : group.under_way) settle(*board);
+    group.next_ps = group.time_of(group.wake_first);
+    measure(group);
+}
+
+// Finds the next edge that matters to a board, which has been evaluated at its last one.
+void Engine::settle(Board& board) {
     const Pins& pins = board.pins;
-    if (pins.clk_before) {
-        *pins.clk_before = 0;
-    } else {
-        *pins.clk = 0;
-        board.eval(board.state);
-    }
-    *pins.clk = 1;
-    board.eval(board.state);
-    ++board.evaluated;
     if (board.node) board.node->bus.settle();
     if (recorder && recorder->wants(EventGroup::BOARDS)) recorder->look(board.index, pins, board.seen);
 
@@ -404,10 +432,14 @@ std::int64_t Engine::trace_full() const { return waves_->full(); }
 
 std::int64_t Engine::trace_first() const { return waves_->first(); }
 
-std::int64_t Engine::skipped(int index) const {
-    const Board& board = *boards[index];
-    const std::int64_t passed = board.group->edge_at(now_ + 1);
-    return passed - board.evaluated;
+std::int64_t Engine::evaluated(int index) {
+    rest();
+    return boards[index]->evaluated;
+}
+
+std::int64_t Engine::skipped(int index) {
+    const std::int64_t passed = boards[index]->group->edge_at(now_ + 1);
+    return passed - evaluated(index);
 }
 
 }  // namespace nectar

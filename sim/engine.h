@@ -12,6 +12,7 @@
 #include "port.h"
 #include "processor.h"
 #include "recorder.h"
+#include "threads.h"
 #include "vme.h"
 
 namespace nectar {
@@ -42,6 +43,9 @@ struct Board {
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
     std::int64_t evaluated = 0;
+    double cost_ns = 0;       // of an evaluation, of the host's time; measured at some of them
+    double load_ns = 0;       // the sum of these costs since boards were last shared out
+    std::size_t home = 0;     // thread that evaluates it by preference
     Processor cpu;
     std::unique_ptr<Node> node;  // null if there is none
     int service = -1;         // a port without fiber, once one is needed
@@ -64,10 +68,22 @@ struct Group {
     std::int64_t next_ps = NEVER;       // time of the next edge to be done
     std::int64_t fall_ps = NEVER;       // next falling edge, while a board is traced
     bool recorded = false;              // some of its boards are being recorded now
+    std::vector<Board*> under_way;      // boards of the last edge
+    bool open = false;                  // these have not been settled: next_ps is the earliest that it can be
+    std::unique_ptr<Work> work;         // of threads
+    double cost_ns = 0;                 // of the evaluations of the last edge
 
     std::int64_t time_of(std::int64_t number) const { return number == NEVER ? NEVER : phase + number * period; }
     // Number of the first edge that is not before `time`.
     std::int64_t edge_at(std::int64_t time) const { return time <= phase ? 0 : (time - phase + period - 1) / period; }
+};
+
+// What was measured of the evaluations of all edges, in ns of the host's time: their sum, and how long they take with
+// 2, 4, 8, 16 threads that never wait for anything but the last board of an edge.
+struct Costs {
+    static constexpr std::size_t SIZES = 4;
+    double sum = 0;
+    double ideal[SIZES] = {};
 };
 
 class Waves;
@@ -86,6 +102,9 @@ class Engine {
     // `groups`: of the events to record; 0: none.
     void begin(unsigned groups);
 
+    // From begin() on. Boards are evaluated by so many threads; `later`: as soon as they have enough to do.
+    void use_threads(std::size_t count, bool later);
+
     // Software: of the CAB with that number, or of the node of the CAB with that number less the number of boards.
     void start(int board, bool handler);
     void halt(int board);
@@ -94,6 +113,9 @@ class Engine {
     void give(std::size_t operations, std::size_t bytes, bool handler);
     const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
     int turn_index() const;
+
+    // Waits till no thread evaluates a board any more.
+    void rest();
 
     // Runs until software must run, `until` is reached, all is quiet, about 50 ms of real time have passed, or the
     // recorder is full.
@@ -114,7 +136,11 @@ class Engine {
     std::int64_t trace_first() const;
 
     std::int64_t time_ps() const { return now_; }
-    std::int64_t skipped(int board) const;
+    std::int64_t evaluated(int board);
+    std::int64_t skipped(int board);
+    // 1: there is the engine's thread only.
+    std::size_t threads() const { return threads_ ? thread_count_ : 1; }
+    const Costs& costs() const { return costs_; }
 
     std::vector<std::unique_ptr<Board>> boards;
     std::vector<Port*> senders;  // by the number of the direction in which they send
@@ -129,7 +155,13 @@ class Engine {
 
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
-    void finish(Board& board);
+    void settle(Group& group);
+    void settle(Board& board);
+    void settle_all();
+    bool alone() const { return !threads_ || recorder || waves_; }
+    void start_threads();
+    void share_out();
+    void measure(Group& group);
     void serve(Board& board, std::int64_t edge);
     void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
@@ -153,6 +185,11 @@ class Engine {
     std::size_t turn_ = 0;
     bool given_ = false;           // the CPU at turn_ has got its operations
     std::unique_ptr<Waves> waves_;
+    Costs costs_;
+    double load_ns_ = 0;           // of the evaluations of an edge, in the mean of the last ones
+    std::uint64_t edges_ = 0;
+    std::size_t thread_count_ = 1; // to be used
+    std::unique_ptr<Threads> threads_;
 };
 
 }  // namespace nectar

@@ -70,6 +70,9 @@ class Engine:
         For each CAB that has a node behind its VME bus (docs/nodes.md), what the node is called.
     sleep : bool
         Whether boards that have nothing to do are left out; what is simulated does not depend on it.
+    threads : int or None
+        Threads that evaluate boards, at most as many as there are processor cores; None for all cores, as soon as this
+        pays. What is simulated does not depend on it.
     recorder : Recorder or None
         What takes the events (docs/recording.md).
     waves : path or None
@@ -102,6 +105,7 @@ class Engine:
         *,
         nodes=MappingProxyType({}),
         sleep=True,
+        threads=None,
         recorder=None,
         waves=None,
         wave_boards=None,
@@ -110,6 +114,8 @@ class Engine:
         wave_views=False,
     ):
         topology.check()
+        if threads is not None and not 1 <= threads <= build.cores():
+            raise ValueError(f"threads: {threads}, but there are {build.cores()} processor cores; give 1 to that many")
         self._handle = self._waves = self._full_ps = None
         self.boards = [*topology.hubs, *topology.cabs]
         self.cpus = place_names(topology, nodes)
@@ -135,6 +141,7 @@ class Engine:
         self._handle = library.nectar_new(sleep)
         try:
             self._wire(topology, profile, nodes, recorded)
+            library.nectar_use_threads(self._handle, threads or build.cores(), threads is None)
             if waves is not None:
                 self._waves = WaveFile(waves, wave_views)
                 if not library.nectar_trace(
@@ -345,6 +352,20 @@ class Engine:
             self._library.nectar_evaluated(self._opened(), index),
             self._library.nectar_skipped(self._opened(), index),
         )
+
+    @property
+    def threads(self):
+        """How many threads evaluate boards now."""
+        return self._library.nectar_threads(self._opened())
+
+    def cost_ns(self, board):
+        """What an evaluation of ``board`` costs now, in nanoseconds of the host's time."""
+        return self._library.nectar_cost(self._opened(), self._index[board])
+
+    def costs_ns(self):
+        """What all evaluations so far have cost, in nanoseconds of the host's time: {threads: time}, as measured for 1,
+        as it would be for 2, 4, 8 and 16 that wait for nothing but the last board of each edge."""
+        return dict(zip((1, 2, 4, 8, 16), self._library.nectar_costs(self._opened()).contents, strict=True))
 
     @property
     def fibers(self):

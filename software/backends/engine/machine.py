@@ -62,6 +62,8 @@ class EngineMachine:
         Whether a save file and names for viewers are written beside it.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
+    threads : int or None
+        Threads that evaluate boards; None for all cores, as soon as this pays. The result is the same.
     recorder : Recorder or None
         What takes the events (docs/recording.md); it stays open when the machine is closed.
 
@@ -89,6 +91,7 @@ class EngineMachine:
         wave_limit=None,
         wave_views=False,
         sleep=True,
+        threads=None,
         recorder=None,
     ):
         self.engine = Engine(
@@ -96,6 +99,7 @@ class EngineMachine:
             profile,
             nodes={name: node_name(name) for name in nodes},
             sleep=sleep,
+            threads=threads,
             recorder=recorder,
             waves=waves,
             wave_boards=wave_boards,
