@@ -22,9 +22,10 @@ from .. import hdl
 from ..cache import BuildError, Cache, digest
 from ..progress import Progress
 from . import adapter, numbers
+from .host import cores
 from .parts import divide
 
-__all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
+__all__ = ["BuildError", "ceiling", "compiler", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _HDL = Path(hdl.__file__).resolve().parent
@@ -104,6 +105,7 @@ class Build:
     _beside = ("adapter.py", "board.h", "parts.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
+    _cxx_flags = _CXX_FLAGS
 
     def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
         self.boards = {
@@ -154,7 +156,7 @@ class Build:
                 made = directory / "made"
                 with self.progress.step("linking"):
                     _run(
-                        [*self.compiler, *link, "-pthread", "-o", str(made), *map(str, objects)],
+                        [*self.compiler, *self._cxx_flags, *link, "-o", str(made), *map(str, objects)],
                         "linking the simulator",
                     )
                 self.cache.clean()
@@ -221,7 +223,7 @@ class Build:
         slow = _SLOW_FLAGS if _is_slow(source) else []
         with self.progress.step(f"compiling {part}"):
             _run(
-                [*self.compiler, *_CXX_FLAGS, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)],
+                [*self.compiler, *self._cxx_flags, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)],
                 f"compiling {source.name}",
             )
 
@@ -355,11 +357,6 @@ class _Jobs:
             with self._guard:
                 self._waiting -= done
             self._progress.show()
-
-
-def cores():
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _running = set()

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ..hdl.host.numbers import OperationKind
 from . import build, core
+from .host import check_memory, cores
 from .numbers import OPERATION_WORDS, Code, FaultWord, SymbolClass, Word
 from .profile import PROTOTYPE
 from .recorder import place_names
@@ -114,8 +115,9 @@ class Engine:
         wave_views=False,
     ):
         topology.check()
-        if threads is not None and not 1 <= threads <= build.cores():
-            raise ValueError(f"threads: {threads}, but there are {build.cores()} processor cores; give 1 to that many")
+        check_memory(topology)
+        if threads is not None and not 1 <= threads <= cores():
+            raise ValueError(f"there are {cores()} processor cores for threads, not {threads}; give 1 to that many")
         self._handle = self._waves = self._full_ps = None
         self.boards = [*topology.hubs, *topology.cabs]
         self.cpus = place_names(topology, nodes)
@@ -141,7 +143,7 @@ class Engine:
         self._handle = library.nectar_new(sleep)
         try:
             self._wire(topology, profile, nodes, recorded)
-            library.nectar_use_threads(self._handle, threads or build.cores(), threads is None)
+            library.nectar_use_threads(self._handle, threads or cores(), threads is None)
             if waves is not None:
                 self._waves = WaveFile(waves, wave_views)
                 if not library.nectar_trace(

@@ -61,6 +61,11 @@ VALUES = {
         "default": "engine",
         "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs no compiler",
     },
+    "--threads": {
+        "metavar": "N",
+        "help": "threads that simulate boards, at most one for each processor core (default: one for each where this "
+        "pays); the result is the same",
+    },
     "--on": {
         "metavar": "LINES",
         "help": "run it on a board with the top 'cluster': its serial line, as /dev/ttyUSB0, or its number among those "
@@ -157,6 +162,7 @@ def _execute(options, load, awaits):
     waves = wave_options(options, _machine_class(options.backend).capabilities)
     record = Record(options)
     _check_apart(options)
+    threads = _threads(options)
     program = load(options.program)
     boards = boards_of(options)
     topology, profile = _shape(options, program) if boards is None else (None, None)
@@ -166,7 +172,7 @@ def _execute(options, load, awaits):
 
     if boards is None:
         record.pcap.check(topology)
-        system = _system(options, program, topology, profile, waves, record, max_time)
+        system = _system(options, program, topology, profile, waves | threads, record, max_time)
     else:
         system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort
@@ -302,7 +308,21 @@ def _machine_class(backend):
     return ModelMachine
 
 
-def _system(options, program, topology, profile, waves, record, max_time):
+def _threads(options):
+    """What ``--threads`` gives to the machine: nothing without it."""
+    from ..sim.host import cores
+
+    if options.threads is None:
+        return {}
+    if options.on is None and options.backend != "engine":
+        raise UsageError(f"--threads cannot be used with --backend {options.backend}: it has one thread")
+    text, most = options.threads, cores()
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+        raise UsageError(f"--threads {text}: give a whole number from 1 to {most}, the number of processor cores")
+    return {"threads": int(text)}
+
+
+def _system(options, program, topology, profile, simulated, record, max_time):
     """The system that the program runs on."""
     from ..sim.recorder import RecordingError
     from ..software.system import System
@@ -310,7 +330,7 @@ def _system(options, program, topology, profile, waves, record, max_time):
     made = _machine_class(options.backend)
     given = {"nodes": _nodes(program, topology), "recorder": record.recorder(program)}
     if options.backend == "engine":
-        given |= {"sleep": not options.no_sleep, **waves}
+        given |= {"sleep": not options.no_sleep, **simulated}
     try:
         machine = made(topology, profile, **given)
     except RecordingError as error:

@@ -224,6 +224,7 @@ def test_a_board_that_stops_answering(nectar):
             "--faults cannot be used with --on: faults on demand are made in simulated fibers",
         ),
         (["--no-sleep"], "--no-sleep cannot be used with --on: a board does not sleep"),
+        (["--threads", "1"], "--threads cannot be used with --on: nothing is simulated"),
     ],
 )
 def test_options_that_do_not_go_with_a_board(refused, board, options, line):

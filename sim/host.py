@@ -1,0 +1,35 @@
+"""What the machine that simulates has: processor cores and memory."""
+
+import os
+from pathlib import Path
+
+__all__ = ["check_memory", "cores", "free_memory"]
+
+#: Bytes of memory that a CAB takes, and a HUB for each of its ports and of its pairs of ports; measured.
+_CAB, _PORT, _PAIR = 1_900_000, 9_000, 40
+
+
+def cores():
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_memory():
+    """Bytes of memory that programs can still have; None if the operating system does not tell."""
+    told = Path("/proc/meminfo")
+    for line in told.read_text().splitlines() if told.exists() else ():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def check_memory(topology):
+    """Raises a TopologyError if the boards of ``topology`` need more memory than there is."""
+    ports = [hub.ports for hub in topology.hubs.values()]
+    needed = _CAB * len(topology.cabs) + sum(_PORT * count + _PAIR * count**2 for count in ports)
+    free = free_memory()
+    if free is not None and needed > free:
+        raise topology.error(
+            f"{len(ports)} HUBs and {len(topology.cabs)} CABs need about {needed / 1e6:.0f} Mbyte of memory, and "
+            f"{free / 1e6:.0f} Mbyte are free; take a smaller topology"
+        )

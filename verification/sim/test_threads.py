@@ -1,0 +1,154 @@
+"""Threads change nothing but the speed: the same run with one, two and three of them, every symbol at the same
+picosecond, waveforms and recordings byte for byte."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nectar.hdl.host.events import EventGroup
+from nectar.sim import build
+from nectar.sim.recorder import Recorder
+from nectar.sim.topology import load
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.verification import seeds
+from nectar.verification.benchmarks import workloads
+from nectar.verification.sim.test_fiber import varied
+from nectar.verification.sim.test_sleep import record
+from nectar.verification.sim.traffic import Station, routes_to_others, run
+
+THREADS = 1, 2, 3
+
+
+@pytest.fixture(autouse=True)
+def enough_cores(monkeypatch):
+    """Three threads are allowed on any machine."""
+    monkeypatch.setattr("nectar.sim.engine.cores", lambda: max(THREADS))
+
+
+def same(outcomes):
+    """The outcome that is the same for all numbers of threads."""
+    first, *others = outcomes
+    for threads, other in zip(THREADS[1:], others, strict=True):
+        assert other == first, f"{threads} threads differ from one"
+    return first
+
+
+def unrecorded(topology, seed, threads):
+    """What can be seen of a run without events: groups of boards then work at different times."""
+    rng = seeds.rng(seed)
+    machine = EngineMachine(topology, threads=threads)
+    stations = [
+        Station(machine, name, route, [rng.randbytes(rng.randrange(64, 200)) for _ in range(3)])
+        for name, route in routes_to_others(topology, rng)
+    ]
+    ended = run(machine, 20_000_000_000)
+    engine = machine.engine
+    assert engine.threads == threads
+    seen = (
+        ended,
+        machine.time_ps,
+        {board: engine.cycles(board) for board in engine.boards},
+        engine.symbols(),
+        [station.received for station in stations],
+    )
+    machine.close()
+    return seen
+
+
+@pytest.mark.parametrize("name", ["mesh:2x2x2", "figure7"])
+def test_the_result_is_the_same_without_events(name):
+    ended, _, cycles, symbols, received = same(unrecorded(load(name), 7, threads) for threads in THREADS)
+    assert ended == "quiet" and any(received) and sum(symbols.values()) > 1000
+    assert all(slept for _, slept in cycles.values())
+
+
+@pytest.mark.parametrize("make", [lambda seed: load("mesh:2x2"), varied], ids=["mesh:2x2", "varied"])
+def test_the_result_is_the_same_with_events(make):
+    (ended, _, log, stations), _ = same(record(make(8), 8, threads=threads) for threads in THREADS)
+    assert ended == "quiet" and len(log) > 200 and any(received for received, _ in stations)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(12))
+def test_the_result_is_the_same_on_random_topologies(number):
+    rng = seeds.rng(f"threads {number}")
+    topology = load(f"random:{rng.randrange(10**6)}x{rng.randrange(2, 12)}x{rng.randrange(4, 24)}")
+    same(unrecorded(topology, number, threads) for threads in THREADS)
+    same(record(topology, number, threads=threads) for threads in THREADS)
+
+
+def test_waveforms_and_recordings_are_the_same_byte_for_byte(tmp_path):
+    def written(threads):
+        waves, events = tmp_path / f"{threads}.vcd", tmp_path / f"{threads}.events"
+        recorder = Recorder(events, groups=EventGroup.SYMBOLS | EventGroup.BOARDS | EventGroup.CONTROLS)
+        topology = load("hub:3")
+        machine = EngineMachine(topology, threads=threads, recorder=recorder, waves=waves, wave_boards=["HUB1", "CAB2"])
+        for name, route in routes_to_others(topology, seeds.rng(9)):
+            Station(machine, name, route, [bytes(range(64))])
+        run(machine, 60_000_000)
+        machine.close()
+        recorder.close()
+        return waves.read_bytes(), events.read_bytes()
+
+    waves, events = same(map(written, THREADS))
+    assert len(waves) > 100_000 and len(events) > 1000
+
+
+def test_threads_start_by_themselves_only_when_boards_have_enough_to_do(monkeypatch):
+    started = []
+    close = EngineMachine.close
+    monkeypatch.setattr(
+        EngineMachine, "close", lambda machine: (started.append(machine.engine.threads), close(machine))
+    )
+    workloads.pair(2)
+    assert started == [1]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 4])
+def test_other_numbers_of_threads_are_refused(threads):
+    with pytest.raises(
+        ValueError, match=f"^there are 3 processor cores for threads, not {threads}; give 1 to that many$"
+    ):
+        EngineMachine(load("hub:2"), threads=threads)
+
+
+class _Sanitised(build.Build):
+    """The simulator with the checks of a thread sanitiser."""
+
+    _cxx_flags = (*build.Build._cxx_flags, "-fsanitize=thread", "-g1")
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.flags = build.digest(self.flags, *self._cxx_flags)
+
+
+_UNDER_SANITISER = """
+import sys
+from nectar.sim import build, engine
+from nectar.verification.sim import test_threads
+build.library = lambda *arguments: sys.argv[1]
+engine.cores = lambda: 3
+for name in "mesh:2x2x2", "figure7":
+    test_threads.unrecorded(test_threads.load(name), 10, 3)
+    test_threads.record(test_threads.load(name), 10, threads=3)
+"""
+
+
+@pytest.mark.nightly
+def test_a_thread_sanitiser_finds_nothing():
+    """Takes the compiler's own sanitiser, if it has one."""
+    command, _ = build.compiler()
+    runtime = subprocess.run([*command, "-print-file-name=libtsan.so"], capture_output=True, text=True).stdout.strip()
+    if not os.path.isabs(runtime):
+        pytest.skip("the compiler has no thread sanitiser")
+    library = _Sanitised((16,), "prototype", None, None).make("sanitised", ".so", build._CORE, ["-shared"])
+    outcome = subprocess.run(
+        [sys.executable, "-c", _UNDER_SANITISER, library],
+        env={**os.environ, "LD_PRELOAD": runtime, "TSAN_OPTIONS": "exitcode=66"},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert outcome.returncode == 0 and "ThreadSanitizer" not in outcome.stderr, outcome.stderr[-6000:]
