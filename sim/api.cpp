@@ -51,7 +51,8 @@ const nectar::Costs* nectar_costs(Handle* handle) { return &handle->engine.costs
 // What an evaluation of a board costs in the mean, in ns of the host's time.
 double nectar_cost(Handle* handle, int board) {
     handle->engine.rest();
-    return handle->engine.boards[board]->cost_ns;
+    const nectar::Board& measured = *handle->engine.boards[board];
+    return measured.measured ? measured.measured_ns / static_cast<double>(measured.measured) : 0;
 }
 
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }

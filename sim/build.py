@@ -106,6 +106,8 @@ class Build:
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
+    #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
+    _divided = "hub"
 
     def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
         self.boards = {
@@ -269,7 +271,7 @@ class Build:
         made.mkdir()
         text = adapter.nameless(verilog.read_text())
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
-        if kind.startswith("hub"):
+        if kind.startswith(self._divided):
             divide(made, prefix)
         header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))

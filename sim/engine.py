@@ -361,7 +361,7 @@ class Engine:
         return self._library.nectar_threads(self._opened())
 
     def cost_ns(self, board):
-        """What an evaluation of ``board`` costs now, in nanoseconds of the host's time."""
+        """What an evaluation of ``board`` costs in the mean, in nanoseconds of the host's time."""
         return self._library.nectar_cost(self._opened(), self._index[board])
 
     def costs_ns(self):

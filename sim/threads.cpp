@@ -17,8 +17,8 @@ constexpr int WAITS = 4000;
 // One evaluation in so many is measured; the mean is one of about so many measurements.
 constexpr std::int64_t MEASURED = 64;
 constexpr double MEANS = 16;
-constexpr double INTERRUPTED = 4;
-constexpr double FIRST_NS = 100;
+// What takes longer was interrupted by other work of the host.
+constexpr double INTERRUPTED_NS = 1e6;
 // Edges in the mean of what their evaluations cost, and edges between two looks at who evaluates what.
 constexpr double EDGES = 256;
 constexpr std::uint64_t SHARED_OUT = 4096;
@@ -144,8 +144,10 @@ void evaluate(Board& board) {
     board.eval(board.state);
     if (!measured) return;
     const double took = std::chrono::duration<double, std::nano>(Clock::now() - begun).count();
-    // What takes so much longer was interrupted by other work of the host.
-    board.cost_ns += (std::min(took, INTERRUPTED * board.cost_ns + FIRST_NS) - board.cost_ns) / MEANS;
+    if (took > INTERRUPTED_NS) return;
+    board.cost_ns += (took - board.cost_ns) / (board.cost_ns ? MEANS : 1);
+    board.measured_ns += took;
+    ++board.measured;
 }
 
 void Engine::use_threads(std::size_t count, bool later) {

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...hdl.host.events import LEVELS
@@ -153,6 +153,47 @@ def _scale(scale):
     return found
 
 
+def _threads(scale):
+    """Two threads against one; and on paper, for more threads, what the measured cost of evaluations would be."""
+    messages = _count(20, scale)
+    costs = []
+
+    def speed(threads):
+        run = workloads.mesh(4, 8, messages, threads)
+        if threads == 1:
+            costs.append((run.seconds * 1e9, run.seen))
+        return _rate(run)
+
+    workloads.mesh(1, 2, 2)
+    rates = _in_turns(scale, lambda: speed(2), lambda: speed(1))
+    whole, cost = costs[-1]
+    paper = {count: whole / (whole - cost[1] + time) for count, time in cost.items()}
+    found = _ratio(1.6, ("2 threads", "1 thread"), rates)
+    text = ", ".join(f"{count}: {ratio:.1f}" for count, ratio in paper.items() if count > 1)
+    return replace(
+        found,
+        text=f"32 CABs on a mesh of 4 x 8 HUBs, all sending: {found.text}; on paper, from the cost of each evaluation, "
+        f"with threads {text}",
+        measured=found.measured | {f"on paper with {count} threads": ratio for count, ratio in paper.items()},
+    )
+
+
+def _hub(scale):
+    workloads.hub_cost(1, 2)
+    busy, one = _in_turns(
+        scale,
+        lambda: workloads.hub_cost(16, _count(20, scale)),
+        lambda: workloads.hub_cost(1, _count(60, scale)),
+    )
+    return Outcome(
+        busy / one,
+        "",
+        3,
+        f"an evaluation of a HUB of 16 ports takes {one:.0f} ns with one port active, {busy:.0f} ns with 16",
+        measured={"one": one, "16": busy},
+    )
+
+
 def _first_build(scale):
     def processor_time():
         used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -263,6 +304,8 @@ BENCHMARKS = {
         Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
         Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
         Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
+        Benchmark("threads", "speed of 32 busy CABs on a mesh with 2 threads, against that with one", _threads),
+        Benchmark("hub", "speed of a HUB of 16 ports with one active, against all 16 active", _hub),
         Benchmark("build", "time to build the simulator for the first time", _first_build),
         Benchmark("start", "time to start with a built simulator", _start),
         Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),

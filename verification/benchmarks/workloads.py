@@ -12,18 +12,20 @@ from ...software.backends.engine.machine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "calls", "peak_memory"]
+__all__ = ["Run", "hub_cost", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "calls", "peak_memory"]
 
 _MAILBOX = 1
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages."""
+    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages. ``seen``:
+    what was asked for at its end."""
 
     seconds: float
     simulated_ps: int
     carried: int
+    seen: object = None
 
     @property
     def cycles_per_second(self):
@@ -53,24 +55,26 @@ async def _compute(cab, slices):
         await cab.pause()
 
 
-async def measure(machine, topology, tasks):
-    """Runs ``tasks``, (CAB's name, task, arguments), on ``machine``; closes it; returns a Run."""
+async def measure(machine, topology, tasks, look=None):
+    """Runs ``tasks``, (CAB's name, task, arguments), on ``machine``; closes it; returns a Run, which has seen what
+    ``look(machine)`` returns."""
     system = System.of(machine, topology, PROTOTYPE)
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
         begun = time.perf_counter()
         await system.run()
         seconds = time.perf_counter() - begun
-        return Run(seconds, machine.time_ps, sum(thread.result or 0 for thread in threads))
+        carried = sum(thread.result or 0 for thread in threads)
+        return Run(seconds, machine.time_ps, carried, look and look(machine))
     finally:
         system.close()
 
 
-def _run(topology, tasks, recorder=None):
+def _run(topology, tasks, recorder=None, threads=None, look=None):
     """The same on the engine, for the topology of that name."""
     topology = load(topology)
     try:
-        measure(EngineMachine(topology, recorder=recorder), topology, tasks).send(None)
+        measure(EngineMachine(topology, recorder=recorder, threads=threads), topology, tasks, look).send(None)
     except StopIteration as end:
         return end.value
     raise RuntimeError("the engine has suspended")
@@ -91,15 +95,24 @@ def ring(talkers, messages, size=MAX_DATA, recorder=None):
     return _run("hub:16", ring_tasks(talkers, messages, size), recorder)
 
 
-def mesh(rows, columns, messages):
+def mesh(rows, columns, messages, threads=None):
     """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole
-    packet each."""
+    packet each. The Run has seen what evaluations have cost (``Engine.costs_ns``)."""
     count = rows * columns
     tasks = []
     for number in range(count):
         tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages)))
         tasks.append((f"CAB{number + 1}", _receive, (messages,)))
-    return _run(f"mesh:{rows}x{columns}", tasks)
+    return _run(f"mesh:{rows}x{columns}", tasks, threads=threads, look=lambda machine: machine.engine.costs_ns())
+
+
+def hub_cost(talkers, messages):
+    """What an evaluation of a HUB of 16 ports costs in the mean, in ns of the host's time, while ``talkers`` of its
+    CABs send to the next of them, ``messages`` of one whole packet each. One talker has its port alone active."""
+    tasks = ring_tasks(talkers, messages)
+    if talkers == 1:
+        tasks = [("CAB1", _send, (2, messages)), ("CAB2", _receive, (messages,))]
+    return _run("hub:16", tasks, threads=1, look=lambda machine: machine.engine.cost_ns("HUB1")).seen
 
 
 def pair(messages):
