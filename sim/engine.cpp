@@ -15,7 +15,7 @@ namespace {
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
 // Host time in ns of an edge's evaluations from which on threads share them.
-constexpr double SHARED_NS = 4000;
+constexpr double SHARED_NS = 4e3;
 
 // The next edge at which a node has something to do.
 std::int64_t node_due(const Node& node, std::int64_t edge) {

@@ -10,9 +10,9 @@ namespace nectar {
 namespace {
 
 // Looks for work before a thread sleeps: some 50 us.
-constexpr int LOOKS = 1000;
+constexpr int LOOKS = 1 << 10;
 // Looks before the engine's thread lets others have its core.
-constexpr int WAITS = 4000;
+constexpr int WAITS = 1 << 12;
 
 // One evaluation in so many is measured; the mean is one of about so many measurements.
 constexpr std::int64_t MEASURED = 64;
@@ -21,10 +21,10 @@ constexpr double MEANS = 16;
 constexpr double INTERRUPTED_NS = 1e6;
 // Edges in the mean of what their evaluations cost, and edges between two looks at who evaluates what.
 constexpr double EDGES = 256;
-constexpr std::uint64_t SHARED_OUT = 4096;
+constexpr std::uint64_t SHARED_OUT = 1 << 12;
 // Host time in ns of the evaluations of an edge from which on threads pay, and edges before this is known.
-constexpr double PAYS_NS = 10'000;
-constexpr std::uint64_t KNOWN = 2048;
+constexpr double PAYS_NS = 1e4;
+constexpr std::uint64_t KNOWN = 1 << 11;
 
 inline void breathe() {
 #if defined(__x86_64__) || defined(__i386__)
