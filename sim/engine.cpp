@@ -29,6 +29,7 @@ std::int64_t node_due(const Node& node, std::int64_t edge) {
 Engine::Engine(bool sleep) : sleep_(sleep) {
     for (auto& context : contexts_) {
         context = std::make_unique<VerilatedContext>();
+        context->threads(1);  // a model has none of its own
         context->traceEverOn(true);
         context->timeunit(-12);
         context->timeprecision(-12);
