@@ -43,7 +43,7 @@ struct Board {
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
     std::int64_t evaluated = 0;
-    double cost_ns = 0;       // of an evaluation, of the host's time; measured at some of them
+    double cost_ns = 500;     // of an evaluation, of the host's time; measured at some of them
     double measured_ns = 0;   // the sum of what was measured,
     std::int64_t measured = 0;  // and how often
     double load_ns = 0;       // the sum of these costs since boards were last shared out

@@ -17,8 +17,10 @@ constexpr int WAITS = 1 << 12;
 // One evaluation in so many is measured; the mean is one of about so many measurements.
 constexpr std::int64_t MEASURED = 64;
 constexpr double MEANS = 16;
-// What takes longer was interrupted by other work of the host.
+// What takes longer was interrupted by other work of the host. A measurement counts in the mean as at most so many
+// times the mean before, so that a few that were interrupted do not matter.
 constexpr double INTERRUPTED_NS = 1e6;
+constexpr double RISE = 4;
 // Edges in the mean of what their evaluations cost, and edges between two looks at who evaluates what.
 constexpr double EDGES = 256;
 constexpr std::uint64_t SHARED_OUT = 1 << 12;
@@ -145,7 +147,7 @@ void evaluate(Board& board) {
     if (!measured) return;
     const double took = std::chrono::duration<double, std::nano>(Clock::now() - begun).count();
     if (took > INTERRUPTED_NS) return;
-    board.cost_ns += (took - board.cost_ns) / (board.cost_ns ? MEANS : 1);
+    board.cost_ns += (std::min(took, RISE * board.cost_ns) - board.cost_ns) / MEANS;
     board.measured_ns += took;
     ++board.measured;
 }
