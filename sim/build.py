@@ -102,7 +102,7 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h", "parts.py")
+    _beside = ("adapter.py", "board.h", "parts.py", "statements.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
@@ -128,7 +128,7 @@ class Build:
             *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
-        sources += [_HERE / name for name in ("adapter.py", "build.py", "parts.py")]
+        sources += [_HERE / name for name in ("adapter.py", "build.py", "parts.py", "statements.py")]
         self.ours = digest(*texts(sources), numbers.header())
         self.compiler = None
 

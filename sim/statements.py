@@ -18,8 +18,9 @@ __all__ = [
     "waits",
 ]
 
-#: Functions of Verilator's library that only return a value; what is handed to any other may be assigned by it.
-_PURE = re.compile(r"VL_(?:COUNTONES|ONEHOT0?|REDXOR|SHIFT[LR]S?|EXTENDS?|[LG]TE?S|MULS?|DIVS?|MODDIVS?)_\w+")
+#: Functions of Verilator's library that only return a value: those that do not give a wide number, whose names begin
+#: their types with W. What is handed to any other function may be assigned by it.
+_PURE = re.compile(r"VL_(?:COUNTONES|ONEHOT0?|REDXOR|SHIFT[LR]S?|EXTENDS?|[LG]TE?S|MULS?|DIVS?|MODDIVS?)_[IQ][IQW]*")
 #: A statement with a condition: the condition, what is done then, and what is done else.
 _CONDITIONAL = re.compile(r"    if \((.*?)\) {\n(.*?)(?<=\n)    }(?: else {\n(.*?)(?<=\n)    })?\n", re.S)
 _ASSIGNED = re.compile(r"\s*=(?!=)")

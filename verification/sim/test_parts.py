@@ -23,8 +23,9 @@ def test_what_a_statement_reads_and_assigns_is_found():
     assert (statement.reads, statement.writes, statement.needs) == ({"a"}, {"b"}, {"a", "b"})
 
 
-def test_what_an_unknown_function_gets_counts_as_assigned():
-    statement = parse("    VL_ADD_W(3, vlSelfRef.a, vlSelfRef.b, vlSelfRef.c);\n")
+@pytest.mark.parametrize("function", ["VL_ADD_W", "VL_SHIFTL_WWI", "VL_CONCAT_WII", "VL_ASSIGNSEL_II"])
+def test_what_a_function_gets_counts_as_assigned_unless_it_only_returns_a_value(function):
+    statement = parse(f"    {function}(3, vlSelfRef.a, vlSelfRef.b, vlSelfRef.c);\n")
     assert statement.reads == statement.writes == statement.needs == {"a", "b", "c"}
 
 
