@@ -198,5 +198,6 @@ class Proxy:
                 values = work.value.show(self.port)
         except Exception as error:
             work.error = error
-        self.works.clear()
+        for each in [each for each, asked in self.works.items() if asked is work]:
+            del self.works[each]  # not the process's end, which may be asked for already
         await self.port.answer(self._number, *values)
