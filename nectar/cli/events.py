@@ -188,5 +188,16 @@ class _Names:
     def _dma(self, event):
         return f"{event.channel.name.lower().replace('_', ' ')}: {'begins' if event.level else 'ends'}"
 
+    def _vme(self, event):
+        from ..hdl.host.events import VmeMark
+
+        what = "store" if event.mark & VmeMark.STORE else "load"
+        text = f"{what} D{8 * event.length} at 0x{event.address:06x}"
+        if event.mark & VmeMark.ACKNOWLEDGE:
+            text = f"acknowledge level {event.address}"
+        block = ", block" if event.mark & VmeMark.BLOCK else ""
+        error = ", bus error" if event.mark & VmeMark.ERROR else ""
+        return f"{text}, from {event.begin_ps / 1e6:.6f} us on{block}{error}"
+
     def _queue(self, event):
         return f"P{event.port}: {event.level} symbols"

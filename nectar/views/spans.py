@@ -7,7 +7,7 @@ what it did from one time to another. A message is followed by the number that i
 from array import array
 from enum import IntEnum
 
-from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark
+from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark, VmeMark
 from ..hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY
 from ..software.packet import ANY_CAB, ChannelKind, PacketKind, Protocol
 from .message import Message
@@ -51,6 +51,8 @@ class Style(IntEnum):
     DMA = 7
     CONNECTION = 8
     WAITING = 9
+    CYCLE = 10
+    BUS_ERROR = 11
 
 
 class Track:
@@ -105,7 +107,7 @@ class Spans:
     -------
     recording : Recording
     tracks : list of Track
-        Of each board: CPU, interrupt level, its node's CPU, fibers.
+        Of each board: CPU, interrupt level, other parts, fibers; then the same of its node.
     fibers : dict of int → Track
         The track of packets of each fiber, by its number.
     labels : list of str
@@ -124,7 +126,7 @@ class Spans:
         self.recording = recording
         self.labels, self._label_of = [], {}
         self.styles = ["thread", "interrupt level", "packet", "damaged packet", "command", "reply", "refusal"]
-        self.styles += ["DMA", "connection", "waiting"]
+        self.styles += ["DMA", "connection", "waiting", "bus cycle", "bus error"]
         self.messages, self._message_of = [], {}
         self._sent, self._under = {}, {}
         self.faults = []
@@ -153,14 +155,15 @@ class Spans:
         self.tracks = self._in_order(recording)
 
     def _in_order(self, recording):
-        """Board by board: CPU, interrupt level, node; then fibers, each with its commands and replies."""
+        """Board by board: CPU, interrupt level, parts, fibers, each with its commands and replies; a node behind its
+        CAB."""
         nodes = dict(
             zip(recording.places[: len(recording.places) // 2], recording.places[len(recording.places) // 2 :])
         )
         tracks = []
-        for board in (*recording.cabs, *recording.hubs):
-            for tracks_of in (self._cpus, self._levels):
-                tracks += [tracks_of[name] for name in (board, nodes.get(board)) if name in tracks_of]
+        boards = [name for cab in recording.cabs for name in (cab, nodes.get(cab)) if name is not None]
+        for board in (*boards, *recording.hubs):
+            tracks += [tracks_of[board] for tracks_of in (self._cpus, self._levels) if board in tracks_of]
             parts = self._parts.get(board, {})
             tracks += [parts[order] for order in sorted(parts)]
             for fiber in recording.fibers:
@@ -244,6 +247,19 @@ class Spans:
         level = event.level // QUEUE_STEP * QUEUE_STEP
         if level:
             self._begin(track, event.time_ps, f"{level} symbols or more", Style.WAITING)
+
+    def _vme(self, event):
+        if event.mark & VmeMark.ACKNOWLEDGE:
+            text = f"acknowledge level {event.address}"
+        else:
+            block = "block, " if event.mark & VmeMark.BLOCK else ""
+            text = f"{block}{'store' if event.mark & VmeMark.STORE else 'load'} D{8 * event.length}"
+            text += f" at 0x{event.address:06X}"
+        style = Style.CYCLE
+        if event.mark & VmeMark.ERROR:
+            text, style = f"{text}, bus error", Style.BUS_ERROR
+        track = self._part(event.board, (4, 0), "VME")
+        track.add(event.begin_ps, event.time_ps, self.label(text), style)
 
     # -- fibers --------------------------------------------------------------------------------------
     def _packet(self, event):
@@ -418,6 +434,7 @@ _HANDLERS = {
     EventKind.DISCONNECTED: Spans._disconnected,
     EventKind.READY_BIT: Spans._ready_bit,
     EventKind.QUEUE: Spans._queue,
+    EventKind.VME: Spans._vme,
     EventKind.SEND: Spans._send,
     EventKind.NUMBERED: Spans._numbered,
     EventKind.QUEUED: Spans._queued,
