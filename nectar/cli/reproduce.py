@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from .. import __version__
 from ..live import telling
 from .errors import DONE, FAILED, UsageError
-from .results import Result, add_json_option, check_target, save, save_json
+from .results import Result, add_json_option, check_apart, check_target, save, save_json
 
 HELP = "measure every figure of the papers beside the papers' own"
 
@@ -52,6 +52,7 @@ def execute(options):
             raise UsageError(f"there is no fact {name!r}; there are {', '.join(FACTS)}")
     check_target("--json", options.json)
     check_target("--html", options.html)
+    check_apart([("--json", options.json), ("--html", options.html)])
     if options.list:
         for fact in chosen:
             print(f"{fact.id:14}{fact.what}")
