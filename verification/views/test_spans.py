@@ -6,7 +6,8 @@ import pytest
 
 from nectar.hdl.host.events import EventKind, Layer
 from nectar.verification.views.recordings import cycles, traffic
-from nectar.views.spans import Spans, Style, layer_name
+from nectar.views.spans import Spans, layer_name
+from nectar.views.track import Style
 
 
 @pytest.fixture(scope="module", params=["model", "engine"])
