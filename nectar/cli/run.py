@@ -376,7 +376,8 @@ def _far(system, max_ps):
         used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
             f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
-            f"{messages} messages received{f', {size_text(streamed)} of streams' if streamed else ''}"
+            f"{messages} message{'s' * (messages != 1)} received"
+            f"{f', {size_text(streamed)} of streams' if streamed else ''}"
             f"{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
         )
 
