@@ -19,7 +19,7 @@ demo: .venv/running
 	    print('build/demo/README.copy.md: SHA-256', a)"
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; to see them:"
 	@echo "  $(BIN)/nectar waves build/demo/send_file.fst"
-	@echo "(docs/tutorial/first-waveform.md tells what is to be seen)"
+	@echo "(docs/tutorial/first-waveform.md tells how to read them)"
 	@echo "build/demo/report.html: where the time went, a timeline, every message; open it in a browser"
 
 # Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.

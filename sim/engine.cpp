@@ -100,7 +100,10 @@ void Engine::begin(unsigned groups) {
     if (groups) recorder = std::make_unique<Recorder>(groups, senders.size());
     for (auto& board : boards) {
         board->cpu.records(recorder.get(), board->index);
-        if (board->node) board->node->cpu.records(recorder.get(), board->index + static_cast<int>(boards.size()));
+        if (!board->node) continue;
+        const int place = board->index + static_cast<int>(boards.size());
+        board->node->cpu.records(recorder.get(), place);
+        board->node->bus.records(recorder.get(), place);
     }
     for (auto& group : groups_) {
         group->wake_first = group->due_first = 0;

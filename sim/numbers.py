@@ -8,7 +8,17 @@ from enum import IntEnum
 
 from ..hdl.cab.addresses import REG, REGIONS, Irq
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
-from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, QUEUE_STEP, EventGroup, EventKind, FaultMark, PacketMark
+from ..hdl.host.events import (
+    EVENT,
+    EVENT_ALIGN,
+    HEAD_BYTES,
+    QUEUE_STEP,
+    EventGroup,
+    EventKind,
+    FaultMark,
+    PacketMark,
+    VmeMark,
+)
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from ..hdl.hub.commands import FORCE, HELLO, REPLY, Op
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
@@ -166,6 +176,7 @@ def header():
         _enum(EventKind, "std::uint8_t"),
         _enum(EventGroup, "unsigned"),
         _enum(PacketMark, "unsigned"),
+        _enum(VmeMark, "unsigned"),
         _enum(FaultMark, "unsigned"),
         _enum(Level, strict=False),
         _enum(Control, "std::uint16_t"),

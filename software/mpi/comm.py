@@ -346,7 +346,7 @@ class Intercomm(Comm):
         errhandler=None,
     ):
         """An intercommunicator of the processes of two groups, each of which makes the call. The leaders are ranks of
-        their groups; equal calls have different ``stringtag``s."""
+        their groups; equal calls have different values of ``stringtag``."""
         process, tag = caller(), crc32(stringtag.encode())
         world, name = process.comm_world, "Create_from_groups"
         local = Communicator(process, world.context, local_group.processes)
