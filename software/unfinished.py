@@ -1,5 +1,6 @@
 """Who waits for what, with the line of the program: told of a run that cannot come to its end."""
 
+import inspect
 import sys
 import traceback
 
@@ -29,7 +30,7 @@ def where(thread):
 
 def here():
     """``file:line`` of the program whose plain function has made the call that is being carried out, or None."""
-    return _place(frame for frame, _ in traceback.walk_stack(sys._getframe(1)))
+    return _place(frame for frame, _ in traceback.walk_stack(inspect.currentframe()))
 
 
 def _state(thread):
