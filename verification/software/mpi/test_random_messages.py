@@ -11,6 +11,8 @@ from nectar.verification.software.mpi.replay import ANYONE, NAMED, SIZES, TAGGED
 
 #: Simulated time that no program needs, with or without faults, in picoseconds.
 LONG = 20 * 10**12
+#: Fibers that damage symbols. An answer that is not acknowledged is kept for half a second.
+DAMAGED = {"faults": ["*:errors=1e-4"], "options": FAST_RECOVERY, "settle_ps": 10**12}
 #: A message that goes in parts.
 LARGE = WHOLE + 1
 KINDS = ["send"] * 5 + ["receive"] * 5 + ["exchange", "wait", "wait", "look", "pause", "null", "cancel"]
@@ -220,14 +222,14 @@ def test_they_do_so_on_the_rtl_too(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_symbols_change_no_outcome(seed):
     """The replay decides as it does without faults; some messages go in parts."""
-    check(drawn(f"faults {seed}", 3, 30, large=2), faults=["*:errors=1e-4"], options=FAST_RECOVERY)
+    check(drawn(f"faults {seed}", 3, 30, large=2), **DAMAGED)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["model", "engine"])
 @pytest.mark.parametrize("seed", range(20))
 def test_many_programs_over_damaged_fibers_receive_the_same(seed, backend):
-    check(drawn(f"night {seed}", 4, 40, large=2), faults=["*:errors=1e-4"], options=FAST_RECOVERY, backend=backend)
+    check(drawn(f"night {seed}", 4, 40, large=2), **DAMAGED, backend=backend)
 
 
 #: Of rank 1: two named messages of one tag, one of another; two that any receive may take.
