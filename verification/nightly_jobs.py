@@ -128,9 +128,9 @@ JOBS = (
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
     Job(
         "mpi",
-        "mpi4py's own tests with 2 to 5 ranks, random collective programs, times of multicasts",
-        15,
-        _tests("software/mpi/"),
+        "mpi4py's own tests with 2 to 5 ranks, random programs of MPI and NX/2, times of multicasts",
+        25,
+        _tests("software/mpi/", "software/nx/", "software/test_cocotb_messages.py"),
     ),
     Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
     Job(

@@ -20,7 +20,7 @@ from ...hdl.host.events import LEVELS
 from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
-from . import cab, naive, switches, workloads
+from . import cab, layers, naive, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -269,6 +269,10 @@ BENCHMARKS = {
         Benchmark("plain", "host time of calls in a plain function, against those that a coroutine awaits", _plain),
         Benchmark("record", "speed with what happens being recorded, as a share of that without", _record),
         Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+        Benchmark("nx", "messages of NX/2: latency against a datagram's, share of the fiber's rate", layers.measure_nx),
+        Benchmark(
+            "mpi", "messages of MPI: latency against a datagram's, share of the fiber's rate", layers.measure_mpi
+        ),
         Benchmark(
             "cab",
             "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",
