@@ -62,7 +62,8 @@ def spread(function, jobs, *, scheduler=None, workers=None, prepare=None, progre
         Address of a Dask scheduler, as ``tcp://host:8786``. A job whose worker ends goes to another worker. None: this
         machine.
     workers : int or None
-        Processes on this machine; by default one for each core. 0: this process does the jobs, one after the other.
+        Processes on this machine; by default one for each core. 0: this process does the jobs, one after the other, and
+        no progress is told.
     prepare : callable or None
         Called without arguments before the first job: here, or on each worker of the cluster. What it raises ends all.
     progress : Progress or None
@@ -78,13 +79,16 @@ def spread(function, jobs, *, scheduler=None, workers=None, prepare=None, progre
     jobs = list(jobs)
     if not jobs:
         return
+    if scheduler is None and prepare is not None:
+        prepare()
+    if scheduler is None and workers == 0:
+        yield from _here(function, jobs)
+        return
     progress = progress or Progress()
-    if scheduler is not None:
-        ended = _on_cluster(function, jobs, scheduler, prepare, progress)
+    if scheduler is None:
+        ended = _on_cores(function, jobs, workers or cores(), progress)
     else:
-        if prepare is not None:
-            prepare()
-        ended = _here(function, jobs) if workers == 0 else _on_cores(function, jobs, workers or cores(), progress)
+        ended = _on_cluster(function, jobs, scheduler, prepare, progress)
     try:
         with contextlib.closing(ended):
             yield from progress.each(what, len(jobs), ended)
@@ -102,8 +106,8 @@ def _here(function, jobs):
 
 # -- processes of this machine -----------------------------------------------------------------------------
 class _Worker:
-    """A pool of one process, which tells which job has ended its process. The process leads a session of its own: Ctrl-C
-    does not reach it, and it is ended together with what it has started."""
+    """A pool of one process: it is known which job has ended its process. The process leads a session of its own, so
+    that Ctrl-C does not reach it, and is ended together with what it has started."""
 
     def __init__(self):
         context = multiprocessing.get_context("spawn")

@@ -265,7 +265,15 @@ def test_ctrl_c_leaves_what_is_done(root):
     assert sorted(path.stem for path in (root / "build" / "nightly").glob("*.json")) == ["quick", "run-1-of-1"]
 
 
-@pytest.mark.parametrize("given, options", [([], ""), (["PART=3/12"], "--part 3/12"), (["JOB=soak"], "--job soak")])
+@pytest.mark.parametrize(
+    "given, options",
+    [
+        ([], ""),
+        (["PART=3/12"], "--part 3/12"),
+        (["JOB=soak"], "--job soak"),
+        (["SCHEDULER=tcp://h:1"], "--scheduler tcp://h:1"),
+    ],
+)
 def test_make_hands_on_what_it_is_given(given, options):
     text = subprocess.run(
         ["make", "--dry-run", "-o", ".venv/installed", "nightly", *given],

@@ -63,7 +63,9 @@ def execute(options):
         return DONE
     if options.output is None:
         raise UsageError("name the folder for the results, as in -o results")
-    return _run(options, sweep, Folder(options.output))
+    folder = Folder(options.output)
+    folder.make()
+    return _run(options, sweep, folder)
 
 
 def _sweep(options):
@@ -132,6 +134,8 @@ def _row(run, ended):
 
 
 def _kept(folder, runs):
+    if not folder.rows:
+        return ""
     return f"; {len(folder.rows)} of {len(runs)} runs are kept in {folder.path}, and the same command goes on"
 
 

@@ -57,12 +57,18 @@ class Folder:
             self._refuse("its sweep.json is of another version of nectar, or damaged; give another folder")
         return content
 
-    @contextlib.contextmanager
-    def writing(self, sweep, program, version):
-        """Holds the folder, made if need be, for this sweep of a program and a nectar with these digests. Whoever
-        holds it may ``add``."""
+    def make(self):
+        """Makes the directory, if it is not there."""
         with self._failing():
             self.path.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.path, os.W_OK):
+                self._refuse("permission denied")
+
+    @contextlib.contextmanager
+    def writing(self, sweep, program, version):
+        """Holds the folder for this sweep of a program and a nectar with these digests. Whoever holds it may
+        ``add``."""
+        with self._failing():
             new = not any(self.path.iterdir())
         wanted = {
             "format": _FORMAT,

@@ -13,7 +13,19 @@ OPTIONS = ("topology", "profile", "backend", "faults", "seed", "routes", "max-ti
 #: Those that decide which boards are simulated: they are checked in every combination.
 BOARDS = ("topology", "profile", "backend")
 #: Options that name a file, or a board at this machine: for one run only.
-_FOR_ONE = ("waves", "wave-boards", "wave-window", "wave-limit", "record", "report", "trace", "pcap", "json", "on", "baud")
+_FOR_ONE = (
+    "waves",
+    "wave-boards",
+    "wave-window",
+    "wave-limit",
+    "record",
+    "report",
+    "trace",
+    "pcap",
+    "json",
+    "on",
+    "baud",
+)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ class Ready:
 
     def __call__(self):
         if not os.path.isdir(self.folder):
-            raise UsageError(f"there is no directory {self.folder}; workers need the files of the sweep at the same place")
+            raise UsageError(
+                f"there is no directory {self.folder}; workers need the files of the sweep at the same place"
+            )
         done = subprocess.run(
             [*COMMAND, "sweep", *self.words],
             cwd=self.folder,
