@@ -22,7 +22,7 @@ from .sim.build import cores
 __all__ = ["Ended", "SpreadError", "spread"]
 
 #: Seconds after which a scheduler that does not answer is given up.
-_ANSWER_S = 10
+_ANSWER_S = 5
 #: Seconds between two updates of the progress.
 _PAUSE_S = 0.5
 

@@ -58,7 +58,7 @@ class _Probe(Program):
                 raise
             except Exception:
                 return  # it fails in a run, too, and there it is a row
-        if arguments and not arguments.seen:
+        if not arguments.seen and arguments:  # to ask for their number is to look
             raise UsageError(f"{self.path} does not look at its arguments: {' '.join(arguments)}")
 
 
