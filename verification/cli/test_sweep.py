@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import types
-from pathlib import Path
 
 import pytest
 
@@ -343,26 +342,47 @@ def _said(process, word):
     raise AssertionError(f"it has ended: {process.poll()}")
 
 
-def test_a_cluster_gives_the_same_rows_though_a_worker_and_then_the_scheduler_end(nectar, tmp_path):
+@contextlib.contextmanager
+def _cluster(count):
+    """A Dask scheduler and workers on this machine: the process of the scheduler, its address, those of the workers."""
+    with contextlib.ExitStack() as stack:
+        words = "distributed.cli.dask_scheduler --host 127.0.0.1 --port 0 --no-dashboard".split()
+        scheduler = stack.enter_context(_started(*words))
+        address = _said(scheduler, "Scheduler at:")
+        words = f"distributed.cli.dask_worker --no-nanny --nthreads 1 --no-dashboard {address}".split()
+        workers = [stack.enter_context(_started(*words)) for _ in range(count)]
+        for worker in workers:
+            _said(worker, "Registered to:")
+        yield scheduler, address, workers
+
+
+def test_a_cluster_gives_the_same_rows(notes, here, tmp_path):
+    with _cluster(1) as (_, address, _):
+        assert notes("1,2", "--scheduler", address).returncode == 0
+    far = _without_times(tmp_path / "results")
+    (tmp_path / "results").rename(tmp_path / "far")
+    assert notes("1,2").returncode == 0 and _without_times(tmp_path / "results") == far
+
+
+@pytest.mark.nightly
+def test_a_cluster_without_a_worker_is_told(nectar):
+    program = nectar.program(NOTES)
+    with _cluster(0) as (_, address, _):
+        refused = nectar.refused("sweep", program, *MODEL, "--set", "size=1", "-o", "r", "--scheduler", address)
+        assert refused == f"{address} has no worker; 'dask worker {address}' starts one"
+
+
+@pytest.mark.nightly
+def test_what_a_cluster_has_done_is_kept_though_a_worker_and_then_the_scheduler_end(nectar, tmp_path):
     program = nectar.program(NOTES)
     command = ["sweep", program, *MODEL, "--set", "size=1,2,3,11,12,13", "-o"]
     (tmp_path / "broken").touch()
-    worker = ["distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard"]
-    with contextlib.ExitStack() as stack:
-        scheduler = stack.enter_context(
-            _started("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        )
-        address = _said(scheduler, "Scheduler at:")
-        sweep = [*command, "far", "--scheduler", address]
-        assert f"{address} has no worker" in nectar.refused(*sweep)
-        first, _ = workers = [stack.enter_context(_started(*worker, address)) for _ in range(2)]
-        for each in workers:
-            _said(each, "Registered to:")
-        with nectar.start(*sweep) as process:
+    with _cluster(2) as (scheduler, address, workers):
+        with nectar.start(*command, "far", "--scheduler", address) as process:
             while _slow(tmp_path) < 2:
                 assert process.poll() is None, process.stderr.read()
                 time.sleep(0.05)
-            first.kill()
+            workers[0].kill()
             (tmp_path / "go").touch()
             out, errors = process.communicate(timeout=120)
         assert process.returncode == 1 and "6 runs: 5 done, 1 failed" in out, errors
@@ -381,10 +401,11 @@ def test_a_cluster_gives_the_same_rows_though_a_worker_and_then_the_scheduler_en
     (tmp_path / "go").touch()
     assert nectar(*command, "near").returncode == 1
     assert nectar(*command, "cut").returncode == 1
-    far, near, cut = (_without_times(tmp_path / folder / "table.json") for folder in ("far", "near", "cut"))
+    far, near, cut = (_without_times(tmp_path / folder) for folder in ("far", "near", "cut"))
     assert far == near == cut and len(near) == 6
 
 
-def _without_times(path):
-    rows = json.loads(Path(path).read_text())["rows"]
+def _without_times(folder):
+    """The rows of a folder but for the times of the machine."""
+    rows = json.loads((folder / "table.json").read_text())["rows"]
     return [{name: value for name, value in row.items() if name != "host_s"} for row in rows]
