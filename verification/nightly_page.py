@@ -15,6 +15,7 @@ _HEAD = """# The night
 `make nightly PART=3/12` runs the third of twelve slices; each slice takes an hour at most on two quiet cores, and
 slices can be run on different machines. `make nightly JOB=proofs` runs one job, and
 `.venv/bin/python -m nectar.verification.nightly --list` lists all of them.
+`make nightly SCHEDULER=tcp://HOST:8786` runs the jobs on the workers of a Dask cluster ([sweeps](sweep.md)).
 
 - The seed is `NECTAR_SEED`, or drawn and printed. A slice that was cut off and is started again goes on with the same
   seed. Jobs that are done at this commit with this seed are skipped.

@@ -99,7 +99,7 @@ class Table:
                 line.setdefault(row[over], []).append(row[column])
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.subplots()
-        for key, points in sorted(lines.items(), key=str):
+        for key, points in lines.items():
             x = sorted(points)
             means = [sum(points[at]) / len(points[at]) for at in x]
             ends = [[mean - min(points[at]) for at, mean in zip(x, means, strict=True)]]

@@ -18,11 +18,11 @@ def test_it_prints_the_time_and_the_rate_of_a_message(here):
 
 
 def test_a_sweep_shows_that_each_hub_on_the_way_takes_time(here, tmp_path):
-    done = here("sweep", PROGRAM, *MODEL, "--set", "topology=chain:2x1,chain:4x1", "--set", "size=64,512", "-o", "r")
+    done = here("sweep", PROGRAM, *MODEL, "--set", "topology=chain:2x1,chain:4x1", "--set", "size=64", "-o", "r")
     assert done.returncode == 0, done
     with open(tmp_path / "r" / "table.csv") as file:
-        times = {(row["topology"], row["size"]): float(row["message.time"]) for row in csv.DictReader(file)}
-    assert times["chain:2x1", "64"] < times["chain:4x1", "64"] and times["chain:2x1", "64"] < times["chain:2x1", "512"]
+        near, far = (float(row["message.time"]) for row in csv.DictReader(file))
+    assert near < far
 
 
 def test_a_size_or_a_network_that_cannot_be_is_refused(here):
