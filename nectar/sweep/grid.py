@@ -101,8 +101,8 @@ class Sweep:
 
 
 def values_of(words):
-    """name → values of ``--set`` words, each ``NAME=A,B,C``. A value with a comma stands in double quotes; a name that
-    comes again takes more values. Raises UsageError."""
+    """The values of each name in ``--set`` words, each ``NAME=A,B,C``: a dict of lists. A value with a comma stands in
+    double quotes. A name that comes again takes more values. Raises UsageError."""
     found = {}
     for word in words:
         name, equals, text = word.partition("=")

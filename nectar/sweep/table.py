@@ -24,8 +24,8 @@ _DECADES = 100
 class Table:
     """A table of runs.
 
-    ``values``: names of what was swept. ``results``: column → unit or None, of what programs reported. ``rows``: dicts
-    by column, in the order of the sweep; what a run lacks is None.
+    ``values``: names of what was swept. ``results``: the unit, or None, of each column that programs have reported.
+    ``rows``: dicts by column, in the order of the sweep; what a run lacks is None.
     """
 
     values: list
