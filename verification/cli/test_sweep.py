@@ -81,8 +81,9 @@ def _slow(folder):
 
 
 @pytest.fixture
-def notes(here):
-    """Sweeps NOTES over sizes."""
+def notes(here, monkeypatch):
+    """Sweeps NOTES over sizes; no plots are drawn."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     program = here.program(NOTES)
 
     def sweep(sizes, *more):
@@ -158,7 +159,7 @@ def _rows(*sizes):
     ]
 
 
-def test_what_is_plotted(monkeypatch):
+def test_what_is_plotted():
     """A line for each group over the first name that has several numbers."""
     rows = _rows("1", "2")
     assert Table.of(["size", "kind"], rows).plotted() == ("size", [], ["got", "simulated_ns"])
@@ -181,8 +182,7 @@ def test_the_table_is_written_as_parquet_where_pyarrow_is(monkeypatch):
     assert written[0]["size"] == [1, 2] and written[0]["got"] == ["1", "two"], "one type a column"
 
 
-def test_without_matplotlib_it_says_how_to_get_plots(notes, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_without_matplotlib_it_says_how_to_get_plots(notes):
     done = notes("1,2")
     assert done.returncode == 0 and "no plots: matplotlib is not installed; it comes with the extra" in done.stdout
 
