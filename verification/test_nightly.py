@@ -265,6 +265,22 @@ def test_ctrl_c_leaves_what_is_done(root):
     assert sorted(path.stem for path in (root / "build" / "nightly").glob("*.json")) == ["quick", "run-1-of-1"]
 
 
+def test_on_a_cluster_each_worker_has_the_same_checkout(root, monkeypatch, capsys):
+    """The worker that is looked at here has the project's own, and not that of this test."""
+    monkeypatch.setenv("NECTAR_SEED", "40")
+    asked = []
+
+    def spread(function, tasks, *, scheduler, prepare, **more):
+        asked.extend((scheduler, task.job, task.seed, task.root) for task in tasks)
+        prepare()
+
+    monkeypatch.setattr(nightly, "spread", spread)
+    assert nightly.main(["--scheduler", "tcp://host:1"], (ONE, TWO), root) == 2
+    assert asked == [("tcp://host:1", ONE, 40, None), ("tcp://host:1", TWO, 43, None)], "in the worker's own checkout"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"nightly: its checkout {ROOT} is at ") and "not the same as here" in line
+
+
 @pytest.mark.parametrize(
     "given, options",
     [
