@@ -5,6 +5,7 @@ of the program: --set size=64,1024 hands it '--size 64', then '--size 1024'. Arg
 every run. The same command goes on where a sweep was interrupted. docs/sweep.md tells more.
 """
 
+import contextlib
 import os
 
 from .errors import DONE, FAILED, Interrupted, UsageError
@@ -59,7 +60,7 @@ def execute(options):
         return _table(Folder(options.table, "--table"))
     sweep = _sweep(options)
     if options.check:
-        print(f"{len(sweep.runs())} runs; {_checked(sweep)}")
+        print(_told(sweep, *_checked(sweep)))
         return DONE
     if options.output is None:
         raise UsageError("name the folder for the results, as in -o results")
@@ -85,11 +86,16 @@ def _count(option, text):
 
 
 def _checked(sweep, build=True):
-    """Checks the sweep; what it is of, in words that two machines may compare."""
+    """Checks the sweep; returns the digests of its program and of nectar."""
     from ..sweep.check import check, program_digest, version_digest
 
     check(sweep, build)
-    return f"program {program_digest(sweep)}, nectar {version_digest()}"
+    return program_digest(sweep), version_digest()
+
+
+def _told(sweep, program, version):
+    """What ``--check`` prints: two machines may compare it."""
+    return f"{len(sweep.runs())} runs; program {program}, nectar {version}"
 
 
 def _run(options, sweep, folder):
@@ -99,21 +105,22 @@ def _run(options, sweep, folder):
 
     workers = None if options.workers is None else _count("--workers", options.workers)
     here = os.getcwd()
-    said = _checked(sweep, build=options.scheduler is None)
-    program, version = (part.split()[1] for part in said.split(", "))
+    digests = _checked(sweep, build=options.scheduler is None)
     runs = sweep.runs()
-    with folder.writing(sweep, program, version):
+    with folder.writing(sweep, *digests):
         known = {row["number"] for row in folder.rows if row["error"] is None or not options.retry}
         left = [each for each in runs if each.number not in known]
         if known:
             print(f"{len(known)} of {len(runs)} runs are in {folder.path} already", flush=True)
         ready = None
         if options.scheduler is not None:
-            ready = Ready(_words(options), here, f"{len(runs)} runs; {said}")
+            ready = Ready(_words(options), here, _told(sweep, *digests))
         jobs = [Job(tuple(sweep.words(each.values, each.seed)), here) for each in left]
         try:
-            for ended in spread(run, jobs, scheduler=options.scheduler, workers=workers, prepare=ready):
-                folder.add(_row(left[ended.number], ended))
+            ends = spread(run, jobs, scheduler=options.scheduler, workers=workers, prepare=ready)
+            with contextlib.closing(ends):
+                for ended in ends:
+                    folder.add(_row(left[ended.number], ended))
         except SpreadError as error:
             raise UsageError(f"{error}{_kept(folder, runs)}") from error
         except KeyboardInterrupt as error:

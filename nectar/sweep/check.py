@@ -9,7 +9,6 @@ import io
 import os
 import sys
 from pathlib import Path
-from unittest import mock
 
 import nectar
 
@@ -28,28 +27,37 @@ class _Enough(BaseException):
     """The program has taken its arguments."""
 
 
+@contextlib.contextmanager
+def _parsers_that_stop(path):
+    """Parsers of arguments raise _Enough when they have taken them, and UsageError when they refuse them."""
+    kind = argparse.ArgumentParser
+    parse, error = kind.parse_args, kind.error
+
+    def parsed(*words, **names):
+        parse(*words, **names)
+        raise _Enough
+
+    def refuse(parser, message):
+        raise UsageError(f"{path}: {message}")
+
+    kind.parse_args, kind.error = parsed, refuse
+    try:
+        yield
+    finally:
+        kind.parse_args, kind.error = parse, error
+
+
 class _Probe(Program):
     """The program, which is run only until it has taken its arguments, or until simulated time would begin."""
 
     def run(self, system, arguments):
         """Raises UsageError if the program refuses its arguments, or does not look at them."""
-        parse = argparse.ArgumentParser.parse_args
-
-        def parsed(*words, **names):
-            parse(*words, **names)
-            raise _Enough
-
-        def refuse(parser, message):
-            raise UsageError(f"{self.path}: {message}")
 
         def begin(*words, **names):
             raise _Enough
 
         system.run = begin
-        with (
-            mock.patch.object(argparse.ArgumentParser, "parse_args", parsed),
-            mock.patch.object(argparse.ArgumentParser, "error", refuse),
-        ):
+        with _parsers_that_stop(self.path):
             try:
                 super().run(system, arguments)
             except _Enough:

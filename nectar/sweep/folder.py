@@ -4,11 +4,13 @@ import contextlib
 import fcntl
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 
 from .. import __version__
 from ..cli.errors import UsageError
 from ..cli.results import save
+from .grid import Sweep
 
 __all__ = ["Folder"]
 
@@ -53,7 +55,7 @@ class Folder:
             raise
         except ValueError:
             content = {}
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        if not isinstance(content, dict) or content.get("format") != _FORMAT or not _is_sweep(content.get("sweep")):
             self._refuse("its sweep.json is of another version of nectar, or damaged; give another folder")
         return content
 
@@ -94,8 +96,8 @@ class Folder:
         other = "give another folder, or delete it"
         if found is None:
             self._refuse(f"the directory is not empty and holds no sweep; {other}")
-        if found.get("sweep") != wanted["sweep"]:
-            self._refuse(f"it holds another sweep, of {_told(found.get('sweep'))}; {other}")
+        if found["sweep"] != wanted["sweep"]:
+            self._refuse(f"it holds another sweep, of {_told(found['sweep'])}; {other}")
         if found.get("program") != wanted["program"]:
             self._refuse(f"it holds results of another version of the program; {other}")
         if (found.get("version"), found.get("nectar")) != (wanted["version"], wanted["nectar"]):
@@ -133,9 +135,12 @@ class Folder:
         return self.path / name
 
 
+def _is_sweep(found):
+    """Whether a Sweep can be made of it."""
+    return isinstance(found, dict) and found.keys() == {field.name for field in fields(Sweep)}
+
+
 def _told(sweep):
-    try:
-        values = " ".join(f"{name}={','.join(values)}" for name, values in sweep["values"].items())
-        return f"{sweep['program']} over {values or 'nothing'}, {sweep['repeat']} times each"
-    except (TypeError, KeyError, AttributeError):
-        return "something else"
+    values = " ".join(f"{name}={','.join(values)}" for name, values in sweep["values"].items())
+    times = f", {sweep['repeat']} times each" if sweep["repeat"] > 1 else ""
+    return f"{sweep['program']} over {values or 'nothing'}{times}"

@@ -276,8 +276,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tm
     folder, command = tmp_path / "results", ["sweep", "program.py", *MODEL, "-o", "results", "--set"]
     before = (folder / "runs.jsonl").read_bytes()
     assert here.refused(*command, "size=2") == (
-        "-o results: it holds another sweep, of program.py over backend=model size=1, 1 times each; give another "
-        "folder, or delete it"
+        "-o results: it holds another sweep, of program.py over backend=model size=1; give another folder, or delete it"
     )
     with open(folder / "runs.jsonl", "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -287,6 +286,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tm
     assert "it holds results of another version of nectar" in here.refused(*command, "size=1")
     (folder / "sweep.json").write_text(json.dumps(described | {"format": 0}))
     assert "its sweep.json is of another version of nectar, or damaged" in here.refused(*command, "size=1")
+    (folder / "sweep.json").write_text(json.dumps(described | {"sweep": {}}))
     assert "its sweep.json is of another version" in here.refused("sweep", "--table", "results")
     (folder / "sweep.json").unlink()
     assert "the directory is not empty and holds no sweep" in here.refused(*command, "size=1")
