@@ -77,3 +77,13 @@ def test_ctrl_c_is_blocked_only_while_a_worker_starts():
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     list(spread(math.sqrt, [1], workers=1, progress=Progress(io.StringIO())))
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == blocked
+
+
+def test_progress_tells_what_is_left():
+    told = io.StringIO()
+    progress = Progress(told)
+    ends = progress.each("runs", 3, iter("abc"))
+    assert next(ends) == "a"
+    progress.show()
+    assert re.fullmatch(r"nectar: runs \(1 of 3, about \d+ s left\), \d+ s\n", told.getvalue())
+    assert list(ends) == ["b", "c"] and re.search(r"^nectar: runs: \d+ s\n\Z", told.getvalue(), re.M)
