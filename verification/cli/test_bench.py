@@ -56,7 +56,7 @@ def test_list_tells_all_and_measures_nothing(nectar):
 
 
 def test_only_place_and_route_runs_on_a_cluster(here):
-    for names in [], ["speed"], ["fpga", "speed"]:
+    for names in [], ["start"], ["fpga", "start"]:
         assert here.refused("bench", *names, "--scheduler", "tcp://host:1") == (
             "--scheduler: all other benchmarks measure this machine; only 'nectar bench fpga' takes it"
         )
