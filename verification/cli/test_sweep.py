@@ -6,6 +6,7 @@ import csv
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -370,6 +371,18 @@ def test_a_cluster_without_a_worker_is_told(nectar):
     with _cluster(0) as (_, address, _):
         refused = nectar.refused("sweep", program, *MODEL, "--set", "size=1", "-o", "r", "--scheduler", address)
         assert refused == f"{address} has no worker; 'dask worker {address}' starts one"
+
+
+@pytest.mark.nightly
+def test_a_worker_without_a_compiler_ends_the_sweep_before_it_begins(nectar, tmp_path, monkeypatch):
+    program = nectar.program(SEND)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("CXX", raising=False)
+    with _cluster(1) as (_, address, _):
+        said = nectar.refused("sweep", program, "--set", "size=1,2", "-o", "r", "--scheduler", address)
+    assert re.match(r"worker tcp://127\.0\.0\.1:\d+: .*C\+\+ compiler", said)
+    assert (tmp_path / "r" / "runs.jsonl").read_text() == ""
 
 
 @pytest.mark.nightly
