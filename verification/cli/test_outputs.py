@@ -11,6 +11,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 #: Name of an example → its arguments, none of which takes long.
 PROGRAMS = {
     "hub_monitor": [],
+    "message_time": ["--size", "1024"],
     "node_files": [],
     "nx_matrix": [],
     "request": [],
