@@ -136,7 +136,12 @@ def _words(options):
 
 def _row(run, ended):
     """The row of a run that has ended."""
-    found = ended.result or {"results": [], "simulated_ns": None, "host_s": None, "error": str(ended.error)}
+    found = ended.result or {
+        "results": [],
+        "simulated_ns": None,
+        "host_s": None,
+        "error": " ".join(str(ended.error).split()),
+    }
     return {"number": run.number, "values": run.values, "repeat": run.repeat, "seed": run.seed, **found}
 
 
