@@ -149,6 +149,7 @@ def _on_cores(function, jobs, count, progress):
             while waiting and idle:
                 worker, (number, job) = idle.pop(), waiting.popleft()
                 running[worker.submit(function, job)] = number, worker
+            progress.show()
             done, _ = wait(running, timeout=_PAUSE_S, return_when=FIRST_COMPLETED)
             for future in done:
                 number, worker = running.pop(future)
@@ -158,7 +159,6 @@ def _on_cores(function, jobs, count, progress):
                     worker, error = _Worker(), SpreadError("the process of this job was ended")
                 idle.append(worker)
                 yield Ended(number, None if error is not None else future.result(), error)
-            progress.show()
     finally:
         for worker in [*idle, *(worker for _, worker in running.values())]:
             worker.end()

@@ -272,6 +272,13 @@ def test_a_program_that_looks_at_no_arguments_takes_none(here):
     assert here("sweep", program, *MODEL, "--check").stdout.startswith("1 runs; program ")
 
 
+def test_a_program_without_arguments_is_swept_over_networks(here, tmp_path):
+    """It is stopped, while it is checked, when simulated time would begin."""
+    program = here.program(re.sub(r"    parser = .*?\.size\n", "    size = 8\n", SEND, flags=re.S))
+    assert here("sweep", program, *MODEL, "--set", "topology=hub:2,hub:3", "-o", "results").returncode == 0
+    assert [row["topology"] for row in _table(tmp_path) if float(row["latency"]) > 0] == ["hub:2", "hub:3"]
+
+
 def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tmp_path):
     assert notes("1").returncode == 0
     folder, command = tmp_path / "results", ["sweep", "program.py", *MODEL, "-o", "results", "--set"]
