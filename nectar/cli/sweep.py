@@ -95,7 +95,7 @@ def _checked(sweep, build=True):
 
 def _told(sweep, program, version):
     """What ``--check`` prints: two machines may compare it."""
-    return f"{len(sweep.runs())} runs; program {program}, nectar {version}"
+    return f"{_counted(sweep.runs())}; program {program}, nectar {version}"
 
 
 def _run(options, sweep, folder):
@@ -151,6 +151,10 @@ def _kept(folder, runs):
     return f"; {len(folder.rows)} of {len(runs)} runs are kept in {folder.path}, and the same command goes on"
 
 
+def _counted(runs):
+    return f"{len(runs)} run{'s' * (len(runs) != 1)}"
+
+
 def _table(folder):
     """Writes the tables; tells of what there is, and what failed. Returns the exit code."""
     from ..sweep.grid import Sweep
@@ -167,7 +171,7 @@ def _table(folder):
     counts = [f"{len(folder.rows) - len(failed)} done"]
     counts += [f"{count} {what}" for count, what in ((len(failed), "failed"), (len(wrong), "not ok")) if count]
     counts += [f"{len(runs) - len(folder.rows)} missing"] * (len(runs) > len(folder.rows))
-    print(f"{len(runs)} runs: {', '.join(counts)}")
+    print(f"{_counted(runs)}: {', '.join(counts)}")
     for row in failed:
         print(f"  {runs[row['number']].told()}: {row['error']}")
     print(*save(folder, list(sweep.values)), sep="\n")

@@ -269,7 +269,7 @@ def test_a_program_that_looks_at_no_arguments_takes_none(here):
     assert here.refused("sweep", program, *MODEL, "--set", "size=1", "-o", "r") == (
         "program.py does not look at its arguments: --size 1"
     )
-    assert here("sweep", program, *MODEL, "--check").stdout.startswith("1 runs; program ")
+    assert here("sweep", program, *MODEL, "--check").stdout.startswith("1 run; program ")
 
 
 def test_a_program_without_arguments_is_swept_over_networks(here, tmp_path):
@@ -307,7 +307,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tm
 # -- a cluster ---------------------------------------------------------------------------------------------
 def test_a_worker_says_why_it_cannot_run(tmp_path, here, monkeypatch):
     program = here.program(SEND)
-    ready = Ready((program, *MODEL, "--check"), str(tmp_path), "1 runs; program x, nectar y")
+    ready = Ready((program, *MODEL, "--check"), str(tmp_path), "1 run; program x, nectar y")
     with pytest.raises(UsageError, match="its nectar, or its copy of the program, is another one than here"):
         ready()
     with pytest.raises(UsageError, match="there is no directory .*/b; workers need the files of the sweep"):
