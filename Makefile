@@ -7,6 +7,9 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 # Where it is forbidden to keep compiled modules, each of a thousand processes compiles them anew: 0.4 s for a bench.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What runs on many machines: the address of a Dask scheduler (docs/sweep.md).
+CLUSTER := $(if $(SCHEDULER),--scheduler $(SCHEDULER))
+
 .PHONY: demo test check nightly bench bench-fpga boards docs clean
 
 demo: .venv/running
@@ -30,22 +33,22 @@ test: .venv/installed
 check: .venv/installed
 	@$(BIN)/python -m nectar.verification.changed $(if $(BASE),--base $(BASE))
 
-# What takes longer, in jobs; PART=3/12 for the third of twelve slices, JOB=proofs for one job (docs/nightly.md). The
-# seed is drawn and told.
+# What takes longer, in jobs; PART=3/16 for the third of sixteen slices, JOB=proofs for one, SCHEDULER=tcp://host:8786
+# for the workers of a Dask cluster (docs/nightly.md). The seed is drawn and told.
 nightly: .venv/installed
-	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB))
+	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB)) $(CLUSTER)
 
 bench: .venv/installed
 	$(BIN)/nectar bench
 
 bench-fpga: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
-	$(BIN)/nectar bench fpga
+	$(BIN)/nectar bench fpga $(CLUSTER)
 
 # Hours: every top on every board. docs/boards-results.md is what comes of it.
 boards: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
-	$(BIN)/python -m nectar.boards.results docs/boards-results.md
+	$(BIN)/python -m nectar.boards.results $(CLUSTER) docs/boards-results.md
 
 # The book, from docs/ (docs/howto/book.md). Whatever Sphinx warns of is an error.
 docs: .venv/documented

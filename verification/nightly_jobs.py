@@ -168,6 +168,7 @@ JOBS = (
             "cli/test_outputs.py",
             "views/",
             "cli/test_send_file.py",
+            "cli/test_sweep.py",
             "test_install.py",
             "test_product.py",
             "test_product_cab.py",

@@ -55,6 +55,13 @@ def test_list_tells_all_and_measures_nothing(nectar):
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(BENCHMARKS)
 
 
+def test_only_place_and_route_runs_on_a_cluster(here):
+    for names in [], ["start"], ["fpga", "start"]:
+        assert here.refused("bench", *names, "--scheduler", "tcp://host:1") == (
+            "--scheduler: all other benchmarks measure this machine; only 'nectar bench fpga' takes it"
+        )
+
+
 def test_an_unknown_name_is_told(nectar):
     assert nectar.refused("bench", "memory", "speed").startswith(
         "there is no benchmark 'speed'; there are engine, few, "

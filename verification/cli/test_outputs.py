@@ -15,6 +15,7 @@ PROGRAMS = {
     "fft/fft1d": (["run", *SMALL], ["--points", "64", "--cabs", "2"]),
     "fft/fft2d": (["run", *SMALL], ["--order", "8", "--cabs", "2"]),
     "hub_monitor": (["run"], []),
+    "message_time": (["run"], ["--size", "1024"]),
     "mpi_pi": (["mpirun", "-n", "2", *SMALL], ["10"]),
     "node_files": (["run"], []),
     "nx_matrix": (["run"], []),
