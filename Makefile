@@ -33,7 +33,7 @@ test: .venv/installed
 check: .venv/installed
 	@$(BIN)/python -m nectar.verification.changed $(if $(BASE),--base $(BASE))
 
-# What takes longer, in jobs; PART=3/16 for the third of sixteen slices, JOB=proofs for one, SCHEDULER=tcp://host:8786
+# What takes longer, in jobs; PART=3/14 for the third of fourteen slices, JOB=proofs for one, SCHEDULER=tcp://host:8786
 # for the workers of a Dask cluster (docs/nightly.md). The seed is drawn and told.
 nightly: .venv/installed
 	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB)) $(CLUSTER)

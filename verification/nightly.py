@@ -1,4 +1,4 @@
-"""The night in slices: ``python -m nectar.verification.nightly --part 3/16``, as ``make nightly PART=3/16`` does.
+"""The night in slices: ``python -m nectar.verification.nightly --part 3/14``, as ``make nightly PART=3/14`` does.
 
 A job (``nightly_jobs``) is a run of pytest. Its result is kept in ``build/nightly`` as soon as it has ended, in a file
 that is written under another name and renamed, so that whatever is cut off can go on. docs/nightly.md tells the use.
@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Parts that docs/nightly.md tells of.
-_PARTS = 16
+_PARTS = 14
 #: Seconds after which a single test is ended.
 _TEST_S = 2 * 3600
 _WRONG, _INTERRUPTED = 2, 130
@@ -204,7 +204,7 @@ def _part(text):
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     part, parts = map(int, found.groups()) if found else (0, 0)
     if not 1 <= part <= parts:
-        raise argparse.ArgumentTypeError(f"{text} is no part; give 3/16 for the third of sixteen")
+        raise argparse.ArgumentTypeError(f"{text} is no part; give 3/14 for the third of fourteen")
     return part, parts
 
 
