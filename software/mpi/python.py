@@ -101,11 +101,12 @@ class Program:
     def end(self):
         """All is again as it was before."""
         self.go_on(self._host)
+        self._inside = None
         sys.meta_path.remove(self)
 
     def go_on(self, python):
-        """From now on the code of that Python runs."""
-        if self._inside is not python:
+        """From now on the code of that Python runs. After the end, when ranks are only closed, all stays as it is."""
+        if self._inside not in (None, python):
             self._inside.put_away()
             self._inside = python
             python.put_in_place()
