@@ -10,8 +10,9 @@ from ..kernel.plain import blocking
 from .costs import SUN4
 from .fileserver import FileServer
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
-from .messages import NodeDatagram, NodeMailbox, NodeRequests
+from .messages import NodeDatagram, NodeMailbox, NodeMulticasts, NodeRequests
 from .shared import Shared
+from .streams import NodeStreams
 
 __all__ = ["Node"]
 
@@ -39,6 +40,8 @@ class Node:
         Its processes.
     datagram : NodeDatagram
     request : NodeRequests
+    multicast : NodeMulticasts
+    stream : NodeStreams
     files : FileServer
         What it does for its CAB.
     boot : int
@@ -66,6 +69,8 @@ class Node:
         self.shared = Shared(self)
         self.datagram = NodeDatagram(self)
         self.request = NodeRequests(self)
+        self.multicast = NodeMulticasts(self)
+        self.stream = NodeStreams(self)
         self.files = FileServer(self)
         self._mailboxes = {}
         self._called = False  # the CAB has interrupted since the system process last looked
