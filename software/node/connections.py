@@ -92,13 +92,13 @@ class Carried:
         end = None if self.connection is None else self.connection.endpoint
         error = self.error if end is None else end.error
         if end is None:
-            state, come, kept, ring = State.OPENING, 0, 0, (0, 0)
+            state, come, kept, ring = State.OPENING, 0, 0, (0, 0, 0)
         else:
             state = State.OPEN
             state |= State.OVER if end.into.over else 0
             state |= State.FINISHED if end.out.finished else 0
             come, kept = end.into.next, end.queue.needed(end.out.end)
-            ring = self._ring, end.into.size
+            ring = self._ring, end.into.size, end.number
         if error is not None:
             fate = next((fate for kind, fate in _FATES if isinstance(error, kind)), Fate.OTHER)
             state = state & ~State.OPENING | State.FAILED | fate << 8
@@ -183,7 +183,7 @@ class NodeConnections:
                 raise
             carried = self._carried[number] = Carried(self, number)
             await carried.begin(connection)
-            box.show(0, number, connection.peer << 16 | connection.port)
+            box.show(connection.endpoint.number, number, connection.peer << 16 | connection.port)
 
     def room(self):
         """The node has given entries of its boxes back."""

@@ -92,9 +92,10 @@ OUTCOME = Struct(">III")
 #: A message in a box: address, bytes, source and number, count of the messages in that box.
 ARRIVAL = Struct(">IIII")
 #: A connection: bytes that have come; bytes that need not be kept any more of those given to be sent; State, with a
-#: Fate shifted by 8; address and size of the ring of what has come; count of the times that the CAB has stored this, and
-#: the same again. The CAB stores the last word first; a load that began with the word before it is whole if both agree.
-CONNECTION = Struct(">7I")
+#: Fate shifted by 8; address and size of the ring of what has come; the number by which the other side knows it; count
+#: of the times that the CAB has stored this, and the same again. The CAB stores the last word first; a load that began
+#: with the word before it is whole if both agree.
+CONNECTION = Struct(">8I")
 #: A file request: code, handle, bytes, mode. Behind it the node's ANSWER.
 FILE = Struct(">IIII")
 #: A value, the request's number shifted by 8 with a FileStatus.

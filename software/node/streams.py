@@ -53,6 +53,8 @@ class NodeConnection:
         Why it has failed, as far as this process has seen.
     number : int
         Which of the node's connections it is.
+    known_as : int
+        The number that the opening side's CAB has given it; 0 before the first look.
     """
 
     def __init__(self, node, number, peer, port):
@@ -61,6 +63,7 @@ class NodeConnection:
         self.peer = peer
         self.port = port
         self.error = None
+        self.known_as = 0
         self._shared = node.shared
         self._boot = node.boot
         self._changes = 0
@@ -115,7 +118,7 @@ class NodeConnection:
             words = CONNECTION.unpack(await self.node.door.read_block(at, CONNECTION.size))
             if words[-1] == changes:  # the CAB has not stored meanwhile
                 break
-        self._come, self._kept, state, self._ring, self._size, self._changes, _ = words
+        self._come, self._kept, state, self._ring, self._size, self.known_as, self._changes, _ = words
         self._state = State(state & 0xFF)
         if self._state & State.FAILED and self.error is None:
             kind, text = _ERRORS.get(state >> 8, (StreamError, "{this} has failed"))
@@ -312,10 +315,12 @@ class NodeListener(Reader):
         return self._made(entry)
 
     def _made(self, entry):
-        _, _, number, word = entry
+        _, known_as, number, word = entry
         if number in self._shared.connections:
             self._shared.connections[number].forget()  # the CAB has done with it, and numbers another one so
-        return NodeConnection(self.node, number, word >> 16, word & 0xFFFF)
+        connection = NodeConnection(self.node, number, word >> 16, word & 0xFFFF)
+        connection.known_as = known_as
+        return connection
 
     @blocking
     async def close(self):
