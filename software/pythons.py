@@ -5,6 +5,7 @@ attributes these are is up to the Interpreter: that of ranks of MPI (``software.
 nodes (``software.node.sockets.python``)."""
 
 import sys
+from contextlib import contextmanager
 from importlib.machinery import PathFinder
 
 __all__ = ["Interpreter", "Python"]
@@ -48,6 +49,16 @@ class Interpreter:
             self._inside = python
             python.put_in_place()
 
+    @contextmanager
+    def outside(self):
+        """While this lasts, what was there before is in place again."""
+        python = self._inside
+        self.go_on(self._host)
+        try:
+            yield
+        finally:
+            self.go_on(python)
+
     def present(self):
         """The attributes as they are now."""
         return [getattr(module, name) for module, name in self.attributes]
@@ -55,11 +66,13 @@ class Interpreter:
     def find_spec(self, name, path=None, target=None):
         """Called by Python's import of a module that is not there yet: those within a module that is each Python's own
         are own, too."""
+        if self._inside is self._host:
+            return None
         if name.partition(".")[0] in self.own:
             self.own.add(name)
-        return None if path is not None or name in self.own else self.find(name)
+        return None if name in self.own else self.find(name, path)
 
-    def find(self, name):
+    def find(self, name, path):
         """The spec of a module of which it is not known yet whether it is each Python's own; None: Python finds it."""
         raise NotImplementedError
 
@@ -87,6 +100,10 @@ class Python:
     def enter(self):
         """Its code goes on."""
         self.interpreter.go_on(self)
+
+    def module(self, name):
+        """The module of that name while its code runs; None if it has not been imported."""
+        return sys.modules.get(name) if name in self.interpreter.own else None
 
     def put_away(self):
         """The code of another Python goes on."""

@@ -75,8 +75,10 @@ class Program(Interpreter):
         self.host_attributes = None  # what was there before the first rank
         self._host_path = None
 
-    def find(self, name):
+    def find(self, name, path):
         """What lies beside the program, or in a folder that the program has added to ``sys.path``, is a rank's own."""
+        if path is not None:
+            return None
         spec = PathFinder.find_spec(name)
         if spec is not None:
             places = spec.submodule_search_locations or [spec.origin or ""]

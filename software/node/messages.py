@@ -192,16 +192,29 @@ class NodeMailbox(Reader):
     """A mailbox of the CAB, read by processes of its node; made by ``Node.mailbox``."""
 
     code = Code.OPEN
+    #: Whether processes may sleep until a message comes: set before it is opened.
+    rouses = False
 
     def __str__(self):
         return f"mailbox {self.number} of {self.node.name}"
+
+    def _extra(self):
+        return int(self.rouses)
+
+    async def look(self):
+        """The oldest NodeMessage if there is one, else None. It must be open. Raises ProgramError, CabSilent."""
+        with self._shared.bus():
+            entry = await self._look()
+        return None if entry is None else self._message(*entry)
+
+    def _message(self, count, address, length, word):
+        return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
 
     @blocking
     async def receive(self, timeout_us=None):
         """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut,
         CabSilent."""
-        count, address, length, word = await self._take(timeout_us)
-        return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
+        return self._message(*await self._take(timeout_us))
 
 
 class NodeService(Reader):

@@ -306,7 +306,7 @@ class NodePort:
             elif code == Code.FREE:
                 await self._finish(number, self._free(address))
             elif code == Code.OPEN:
-                await self._finish(number, self._open(self._closed(box), port))
+                await self._finish(number, self._open(self._closed(box), port, cab))
             elif code == Code.SERVE:
                 await self._finish(number, self._serve(self._closed(box), port))
             elif code == Code.LISTEN:
@@ -367,12 +367,13 @@ class NodePort:
             self._answers[message.address] = message
 
     # -- the commands --------------------------------------------------------------------------------
-    async def _open(self, number, mailbox):
+    async def _open(self, number, mailbox, rouses):
         target = self.cab.mailbox(mailbox)
         if target.trusted or target.owner is not None or target.readers or target.on_arrival is not None:
             raise Refused(Status.BAD_CONNECTION)
         box = self._boxes[number] = Box(self, number, self._seen[number])
         self.door.write_block(arrival_at(number, 0), bytes(DEPTH * ARRIVAL.size))
+        box.rouses = bool(rouses)
         target.open()
         target.paged = True
         target.on_arrival = box.arrive

@@ -278,20 +278,20 @@ class Shared:
             if end is None:
                 await kernel.block(what, lambda: self._sleepers.pop(thread))
             else:
-                await self._nap(thread, end)
+                try:
+                    await self.rest(end, lambda: thread not in self._sleepers)
+                finally:
+                    self._sleepers.pop(thread, None)
 
-    async def _nap(self, thread, end):
-        """Sleeps until the CAB calls, or to the end of a time."""
+    async def rest(self, end, over=lambda: False):
+        """Sleeps until the CPU cycle ``end``, or until ``over()`` is true, which is looked at every 50 us."""
         node, kernel = self.node, self.node.kernel
-        try:
-            while thread in self._sleepers and (now := await self.door.now()) < end:
-                kernel.check_pending()
-                if kernel.idle:
-                    self.door.spend(min(node.cycles(_NAP_US), end - now))
-                else:
-                    await kernel.pause()
-        finally:
-            self._sleepers.pop(thread, None)
+        while not over() and (now := await self.door.now()) < end:
+            kernel.check_pending()
+            if kernel.idle:
+                self.door.spend(min(node.cycles(_NAP_US), end - now))
+            else:
+                await kernel.pause()
 
     def called(self):
         """By the system process: the CAB has called. Those who sleep look again."""

@@ -22,10 +22,10 @@ from ..kernel.plain import blocking
 from .layout import CONNECTION, OPENED, Code, Fate, State, connection_at
 from .messages import Reader, check_timeout, to_one
 
-__all__ = ["NodeConnection", "NodeListener", "NodeStreams"]
+__all__ = ["NodeConnection", "NodeListener", "NodeStreams", "PART"]
 
 #: Bytes that are given to the CAB at a time, so that it sends them while the node stores the next.
-_PART = 4096
+PART = 4096
 #: Bytes of a connection in the shared area before ``send`` waits.
 _UNSENT = 1 << 14
 #: Bytes that are read before the CAB is told of it.
@@ -57,18 +57,18 @@ class NodeConnection:
         The number that the opening side's CAB has given it; 0 before the first look.
     """
 
-    def __init__(self, node, number, peer, port):
+    def __init__(self, node, number, peer, port, state=State.OPENING, known_as=0):
         self.node = node
         self.number = number
         self.peer = peer
         self.port = port
         self.error = None
-        self.known_as = 0
+        self.known_as = known_as
         self._shared = node.shared
         self._boot = node.boot
         self._changes = 0
         self._come = self._read = self._told = 0  # counts of bytes; told: the CAB knows that they have been read
-        self._state = State.OPENING
+        self._state = state
         self._ring = self._size = 0
         self._areas = deque()  # (count of bytes given with the last of it, address)
         self._given = self._kept = 0  # counts of bytes; from kept on the CAB needs them
@@ -168,7 +168,7 @@ class NodeConnection:
         data = memoryview(data).cast("B")
         with self._shared.bus():
             while data:
-                part = data[: min(_PART, await self.writable())]
+                part = data[: min(PART, await self.writable())]
                 await self.put(part)
                 data = data[len(part) :]
 
@@ -318,9 +318,7 @@ class NodeListener(Reader):
         _, known_as, number, word = entry
         if number in self._shared.connections:
             self._shared.connections[number].forget()  # the CAB has done with it, and numbers another one so
-        connection = NodeConnection(self.node, number, word >> 16, word & 0xFFFF)
-        connection.known_as = known_as
-        return connection
+        return NodeConnection(self.node, number, word >> 16, word & 0xFFFF, State.OPEN, known_as)
 
     @blocking
     async def close(self):
