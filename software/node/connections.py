@@ -91,6 +91,9 @@ class Carried:
     def _tell(self):
         end = None if self.connection is None else self.connection.endpoint
         error = self.error if end is None else end.error
+        if self.left and end is not None and error is None and end.into.available:
+            self.connection.abort()  # nobody is there to read it; this is called again
+            return
         if end is None:
             state, come, kept, ring = State.OPENING, 0, 0, (0, 0, 0)
         else:
@@ -240,7 +243,6 @@ class NodeConnections:
     def _leave(self, carried, abort):
         """The node does nothing more with a connection: what was given to be sent is, and what still comes is not
         wanted."""
-        connection = carried.connection
-        if connection is not None and (abort or connection.endpoint.into.available):
-            connection.abort()
+        if abort and carried.connection is not None:
+            carried.connection.abort()
         carried.changed()

@@ -43,8 +43,9 @@ class _Description:
         self.address = _NOWHERE[0]
         self.options = {}
 
-    def bind(self, host, port):
+    async def bind(self, host, port):
         """As ``socket.bind``."""
+        self.spend()
         if self.port:
             raise wrong(errno.EINVAL, f"the socket has port {self.port} already")
         address = self.network.hosts.resolve(host)
@@ -109,7 +110,7 @@ class Stream(_Description):
             raise wrong(errno.EINVAL, "a socket that is connected cannot listen")
         if self._listener is None:
             if not self.port:
-                self.bind("", 0)
+                await self.bind("", 0)
             self._listener = NodeListener(self.node, self.port, max(1, backlog))
             try:
                 await self._listener.open()
@@ -311,13 +312,16 @@ class Datagram(_Description):
             return False
         return self._queue.put(*datagram)
 
+    async def bind(self, host, port):
+        """See _Description. What comes for the port is kept from now on."""
+        await super().bind(host, port)
+        self._attends = True
+        await self.network.attend()
+
     async def attend(self):
-        """What comes for its port is kept from now on; it gets a port if it has none."""
+        """Gets it a port, if it has none."""
         if not self.port:
-            self.bind("", 0)
-        if not self._attends:
-            self._attends = True
-            await self.network.attend()
+            await self.bind("", 0)
 
     async def connect(self, host, port, timeout):
         """As ``socket.connect``: others cannot send to it from now on."""

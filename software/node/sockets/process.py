@@ -3,7 +3,7 @@
 import errno
 import functools
 
-from ...errors import EndThread, ProgramError, TimedOut
+from ...errors import ProgramError, TimedOut
 from ...kernel.plain import Placed, in_plain_task, wait
 from .errors import os_error, wrong
 
@@ -69,6 +69,7 @@ class Process:
         self.default_timeout = None
         self.threads = {}
         self.handles = []
+        self._over = False  # its main function has ended, and with it its threads
         self._idents = 0
         self._sentinels = {}  # Thread -> locks that are released at its end
         self._python = python
@@ -118,8 +119,11 @@ class Process:
         def thread():
             try:
                 function(*args, **options)
-            except (SystemExit, EndThread):
+            except SystemExit:
                 pass
+            except BaseException:
+                if not self._over:
+                    raise
             finally:
                 del self.threads[self.node.kernel.current]
                 for lock in self._sentinels.pop(self.node.kernel.current, []):
@@ -151,6 +155,7 @@ class Process:
 
     def _close(self):
         """Its end: its threads are ended, its sockets are closed."""
+        self._over = True
         mine = self.node.kernel.current
         for thread in [thread for thread in self.threads if thread is not mine and not thread.ended]:
             thread.end()

@@ -113,7 +113,7 @@ class Socket:
     # -- addresses -----------------------------------------------------------------------------------
     def bind(self, address):
         """As in Python."""
-        self._description.bind(*_pair(address, "bind()"))
+        call(self._description.bind(*_pair(address, "bind()")))
 
     def getsockname(self):
         """As in Python."""

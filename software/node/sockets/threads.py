@@ -2,9 +2,14 @@
 the node's kernel, its locks hold up these and not the host. Specification: docs/sockets.md."""
 
 import errno
+import sys
+import traceback
 import types
 from collections import deque
+from functools import partial
+from typing import NamedTuple
 
+from ...errors import EndThread
 from .errors import wrong
 from .process import call, current, running
 
@@ -25,7 +30,7 @@ class Lock:
 
     def __init__(self):
         self._held = False
-        self._waiting = deque()  # a list for each thread that waits, empty until it has the lock
+        self._waiting = deque()  # for each thread that waits: how to wake it, a list that is empty until it has it
 
     def __repr__(self):
         return f"<{'locked' if self._held else 'unlocked'} lock of a node's process>"
@@ -41,10 +46,11 @@ class Lock:
 
     async def _wait(self, node, timeout):
         kernel, mine = node.kernel, []
-        self._waiting.append((kernel.current, mine, timeout == -1))
+        wake = partial(kernel.wake, kernel.current) if timeout == -1 else lambda: None
+        self._waiting.append((wake, mine))
         try:
             if timeout == -1:
-                await kernel.block("a lock of a program", lambda: None)
+                await kernel.block("a lock of a program", lambda: None, lambda _: self.release())
             else:
                 end = await node.door.now() + node.cycles(min(timeout, _MOST_SECONDS) * 1e6)
                 await node.shared.rest(end, lambda: mine)
@@ -60,10 +66,9 @@ class Lock:
         if not self._waiting:
             self._held = False
             return
-        thread, got, blocked = self._waiting.popleft()
+        wake, got = self._waiting.popleft()
         got.append(True)
-        if blocked:
-            thread.kernel.wake(thread)
+        wake()
 
     def locked(self):
         """Whether somebody has it."""
@@ -182,6 +187,23 @@ def _sentinel():
     return lock
 
 
+class _Failure(NamedTuple):
+    """As ``threading.ExceptHookArgs``."""
+
+    exc_type: type
+    exc_value: BaseException
+    exc_traceback: types.TracebackType
+    thread: object
+
+
+def _failed(failure):
+    """As ``threading.excepthook``: tells of the exception that has ended a thread."""
+    if not issubclass(failure.exc_type, (SystemExit, EndThread)):
+        name = _ident() if failure.thread is None else failure.thread.name
+        print(f"Exception in thread {name}:", file=sys.stderr)
+        traceback.print_exception(failure.exc_type, failure.exc_value, failure.exc_traceback)
+
+
 def _exit():
     """As ``_thread.exit``."""
     raise SystemExit
@@ -195,6 +217,8 @@ vars(MODULE).update(
     allocate_lock=Lock,
     allocate=Lock,
     _local=Local,
+    _excepthook=_failed,
+    _ExceptHookArgs=_Failure._make,
     _set_sentinel=_sentinel,
     _ThreadHandle=Handle,
     _make_thread_handle=_main_handle,
