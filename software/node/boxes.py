@@ -64,6 +64,11 @@ class Box:
         """Whether the node must release a message before it gets another."""
         return len(self._lent) >= DEPTH
 
+    @property
+    def empty(self):
+        """Whether the node has released all messages."""
+        return not self._lent
+
     # -- in ------------------------------------------------------------------------------------------
     def arrive(self, message):
         """The mailbox's ``on_arrival``, at either level: hands the message to the node if that can be done at once."""

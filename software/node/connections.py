@@ -175,11 +175,14 @@ class NodeConnections:
             await carried.refresh()
 
     async def hand_over(self, box):
-        """The thread of a listener: puts the connections that come to its port where the node sees them."""
+        """The thread of a listener: puts the connections that come to its port where the node sees them, one at a
+        time; the others are the listener's."""
         while True:
+            while not box.empty:
+                await self._free.wait()
             connection = await box.listener.accept()
             try:
-                while (number := self._number()) is None or box.full:
+                while (number := self._number()) is None:
                     await self._free.wait()
             except BaseException:
                 connection.abort()

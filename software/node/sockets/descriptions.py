@@ -58,10 +58,13 @@ class _Description:
         """As ``socket.getsockname``."""
         return (self.address, self.port)
 
-    def spend(self, length=0):
-        """Charges for a call that moves so many bytes."""
-        costs = self.node.costs
-        self.node.door.spend(costs.socket_call + (length + 3 >> 2) * costs.socket_word)
+    def spend(self):
+        """Charges for a call."""
+        self.node.door.spend(self.node.costs.socket_call)
+
+    def copy(self, length):
+        """Charges for the copy of so many bytes between the process and the system's buffers."""
+        self.node.door.spend((length + 3 >> 2) * self.node.costs.socket_word)
 
     async def wait(self, look, what, timeout):
         """What ``look`` gives as soon as that is not None. BlockingIOError for a ``timeout`` of 0, else TimedOut."""
@@ -144,7 +147,7 @@ class Stream(_Description):
                 raise wrong(errno.EALREADY, "the socket is being connected")
             raise wrong(errno.EISCONN, "the socket is connected")
         cab = self.cab(host)
-        if cab == self.node.cab_id:
+        if cab == self.network.hosts.own_id:
             raise wrong(errno.EHOSTUNREACH, f"{self.node.name} cannot connect to itself: a CAB has no connection to it")
         connection = await self.node.stream.start((cab, port))
         self._connection = connection
@@ -213,7 +216,7 @@ class Stream(_Description):
         await self._check()
         with self.node.shared.bus():
             data = await connection.take(limit, peek=peek)
-        self.node.door.spend((len(data) + 3 >> 2) * self.node.costs.socket_word)
+        self.copy(len(data))
         return data
 
     async def _readable(self):
@@ -228,7 +231,7 @@ class Stream(_Description):
 
     async def send(self, data, timeout):
         """As ``socket.send``: how many bytes have been taken."""
-        self.spend(len(data))
+        self.spend()
         connection = self._joined()
         if self._ended or self._broken:
             raise wrong(errno.EPIPE, f"{connection} has ended in this direction")
@@ -238,6 +241,7 @@ class Stream(_Description):
         room = await self.wait(self._room, f"acknowledgments of {connection}", timeout)
         await self._check()
         part = data[: min(room, PART)]
+        self.copy(len(part))
         with self.node.shared.bus():
             await connection.put(part)
         return len(part)
@@ -338,7 +342,8 @@ class Datagram(_Description):
 
     async def send(self, data, timeout, host=None, port=None):
         """As ``socket.sendto``; to where it is connected without a host."""
-        self.spend(len(data))
+        self.spend()
+        self.copy(len(data))
         if host is None and self._peer is None:
             raise wrong(errno.EDESTADDRREQ, "say where to: by sendto, or by connect before")
         cab, port = self._peer if host is None else (self.cab(host), port)
@@ -350,10 +355,11 @@ class Datagram(_Description):
 
     async def receive_from(self, limit, timeout, peek=False):
         """As ``socket.recvfrom``: bytes, those beyond ``limit`` are lost, and where they come from."""
+        self.spend()
         await self.attend()
         await self.wait(self._come, f"a datagram for port {self.port} of {self.node.name}", timeout)
         data, cab, port = self._queue.get(peek)
-        self.spend(min(limit, len(data)))
+        self.copy(min(limit, len(data)))
         return data[:limit], (self.network.hosts.address(cab), port)
 
     async def receive(self, limit, timeout, peek=False):

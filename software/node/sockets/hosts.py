@@ -30,9 +30,14 @@ class Hosts:
         return next(name for name in self._node.names if node_name(name) == self._node.name)
 
     @property
+    def own_id(self):
+        """The ID of the node's CAB."""
+        return self._node.names[self.own_name]
+
+    @property
     def own(self):
         """The node's own address."""
-        return self.address(self._node.names[self.own_name])
+        return self.address(self.own_id)
 
     @staticmethod
     def address(cab_id):
