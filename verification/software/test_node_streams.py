@@ -15,7 +15,7 @@ from nectar.software.errors import (
     TimedOut,
 )
 from nectar.software.kernel.memory import Memory
-from nectar.software.node.layout import CONNECTIONS, OPENED
+from nectar.software.node.layout import OPENED
 from nectar.verification.software.helpers import model, pattern
 from nectar.verification.software.nodes import failing, later, one, receive, run
 
@@ -111,10 +111,10 @@ def test_connections_between_nodes_and_tasks_of_cabs():
 
 def test_more_connections_than_numbers_one_after_the_other():
     """Numbers and memory of a connection that both sides have closed are used again."""
-    count = CONNECTIONS + 3
+    count = OPENED + 3
 
     async def many(node):
-        return [await ask(node, b"%d" % number, pause_us=20_000) for number in range(count)]
+        return [await ask(node, b"%d" % number, pause_us=8000) for number in range(count)]
 
     answers, got = run(("CAB1", many), ("CAB2", serve, 5, count, b"yes"))
     assert answers == [b"yes"] * count and got == [(1, b"%d" % number) for number in range(count)]
@@ -126,7 +126,7 @@ def test_a_reader_that_is_slow_holds_up_the_sender_and_no_byte_is_lost():
     async def slowly(node):
         listener = await node.stream.listen(5)
         connection = await listener.accept()
-        await node.sleep(60_000)
+        await node.sleep(15_000)
         data = b""
         while part := await connection.receive(777):
             data += part
@@ -144,7 +144,7 @@ def test_a_reader_that_is_slow_holds_up_the_sender_and_no_byte_is_lost():
 
     data = pattern(80_000)
     sent, got = run(("CAB1", later, 300, send, data), ("CAB2", slowly))
-    assert got == data and sent > 60_000
+    assert got == data and sent > 15_000
 
 
 def test_no_byte_of_a_stream_is_copied_by_a_cab(monkeypatch):
@@ -260,7 +260,7 @@ def test_a_receive_with_a_time_and_connections_without_number():
 
 def test_processes_sleep_while_nothing_comes():
     """A process that waits for a connection or for bytes makes no access to the CAB."""
-    waits_us = 200_000
+    waits_us = 40_000
     loads = []
 
     async def waits(node):
@@ -282,7 +282,7 @@ def test_processes_sleep_while_nothing_comes():
         await node.sleep(10_000)
         await connection.abort()
 
-    _, got = run(("CAB1", later, 50_000, slow), ("CAB2", waits))
+    _, got = run(("CAB1", later, 10_000, slow), ("CAB2", waits))
     assert got == b"at last" and len(loads) < 4000
 
 

@@ -97,10 +97,13 @@ class Handle:
         """Whether the thread has ended."""
         return self._over
 
-    def _set_done(self):
+    def set_done(self):
+        """The thread has ended."""
         if not self._over:
             self._over = True
             self._done.release()
+
+    _set_done = set_done  # its name in Python
 
     def join(self, timeout=None):
         """Waits until it has ended, ``timeout`` seconds at most."""
@@ -160,7 +163,7 @@ def _start_joinable(function, handle=None, daemon=True):
         try:
             function()
         finally:
-            handle._set_done()
+            handle.set_done()
 
     if not daemon:
         current().handles.append(handle)
