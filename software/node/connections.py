@@ -128,7 +128,7 @@ class NodeConnections:
     port : NodePort
     """
 
-    __slots__ = ("port", "kernel", "_carried", "_free", "_stale")
+    __slots__ = ("port", "kernel", "_carried", "_free", "_held", "_stale")
 
     CODES = (Code.CONNECT, Code.SEND, Code.TAKE, Code.END, Code.LEAVE)
 
@@ -136,6 +136,7 @@ class NodeConnections:
         self.port = port
         self.kernel = port.kernel
         self._carried = {}  # number -> Carried
+        self._held = 0  # threads of listeners that wait for something of the node
         self._stale = {}  # Carried of which the thread has to tell the node (a dict as an ordered set)
         self._free = Condition(port.kernel, "a connection of the node to come to its end")
 
@@ -164,7 +165,7 @@ class NodeConnections:
         if self._carried.get(carried.number) is carried:
             del self._carried[carried.number]
             self.port.door.write_block(connection_at(carried.number), bytes(CONNECTION.size))
-            self._free.broadcast()
+            self.room()
 
     # -- by threads ----------------------------------------------------------------------------------
     async def refresh(self):
@@ -179,11 +180,11 @@ class NodeConnections:
         time; the others are the listener's."""
         while True:
             while not box.empty:
-                await self._free.wait()
+                await self._room()
             connection = await box.listener.accept()
             try:
                 while (number := self._number()) is None:
-                    await self._free.wait()
+                    await self._room()
             except BaseException:
                 connection.abort()
                 raise
@@ -191,9 +192,18 @@ class NodeConnections:
             await carried.begin(connection)
             box.show(connection.endpoint.number, number, connection.peer << 16 | connection.port)
 
+    async def _room(self):
+        """By the thread of a listener: waits until the node has given something back."""
+        self._held += 1
+        try:
+            await self._free.wait()
+        finally:
+            self._held -= 1
+
     def room(self):
-        """The node has given entries of its boxes back."""
-        self._free.broadcast()
+        """The node has given something back. From both levels."""
+        if self._held:
+            self._free.broadcast()
 
     def _number(self):
         return next((number for number in range(OPENED, CONNECTIONS) if number not in self._carried), None)

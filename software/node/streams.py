@@ -7,6 +7,7 @@ from collections import deque
 
 from ..door import BusError
 from ..errors import (
+    CabSilent,
     ConnectionAborted,
     ConnectionClosed,
     ConnectRefused,
@@ -306,6 +307,8 @@ class NodeListener(Reader):
 
     async def next(self):
         """The entry of the next connection; None if there is none."""
+        if self._box is not None and self._boot != self.node.boot:
+            raise CabSilent(f"the CAB of {self.node.name} has started anew: nobody listens at {self} any more")
         await reap(self._shared)
         return await self._look()
 

@@ -82,6 +82,7 @@ class Network:
 
     async def pull(self):
         """Gives all datagrams that have come to the sockets that they are for."""
+        await self._box.open()  # anew, if the CAB has started anew
         while (message := await self._box.look()) is not None:
             data = await message.read()
             message.free()
