@@ -15,7 +15,7 @@ from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
 from .multicasts import Multicasts
 from .package import packages, rc
-from .python import Python
+from .python import RankPython
 
 __all__ = ["Process", "blocked", "caller", "nobody", "running"]
 
@@ -133,7 +133,7 @@ class Process:
         self.cab = task.cab
         self.on = task.cab if carrier is None else carrier.task.node
         self.kernel = task.cab.kernel
-        self.python = Python.of_rank(world.program, packages(self._set_status))
+        self.python = RankPython(world.program, packages(self._set_status))
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")

@@ -6,7 +6,7 @@ import pytest
 
 from nectar.software.errors import ProgramError, UnfinishedRun
 from nectar.software.mpi import MPI
-from nectar.software.mpi.python import Program, Python
+from nectar.software.mpi.python import Program, RankPython
 from nectar.software.mpi.world import RankEnded
 from nectar.verification.software.mpi.programs import ranks, run
 
@@ -238,7 +238,7 @@ def test_a_rank_that_is_closed_after_the_end_changes_nothing():
     before = sys.modules["__main__"], sys.argv
     program = Program("program.py", compile("", "program.py", "exec"), ["x"])
     program.begin()
-    rank = Python.of_rank(program, {})
+    rank = RankPython(program, {})
     program.go_on(rank)
     assert sys.argv == ["program.py", "x"] and sys.modules["__main__"] is not before[0]
     program.end()
