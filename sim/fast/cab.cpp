@@ -1,0 +1,259 @@
+#include "cab.h"
+
+#include <algorithm>
+
+namespace nectar::fast {
+
+namespace {
+
+// The users of data memory, by their slots, as bits.
+constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
+constexpr unsigned SLOTS = 4;
+// Cycles that an area's look-up takes beside those of its pages.
+constexpr unsigned WALK_MORE = 3;
+constexpr std::uint32_t WORD_MASK = ~3u;
+
+constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t bytes) { return address - base < bytes; }
+
+}  // namespace
+
+Cab::Cab() : data_(region::DATA_BYTES), program_(region::PROGRAM_BYTES) {}
+
+void Cab::connect(Pins& pins) {
+    pins.clk = &clk_;
+    pins.clk_before = &clk_;
+    pins.rst = &pins_.rst;
+    pins.idle = &idle_;
+    pins.hub_id = nullptr;
+    CpuPins& cpu = pins.cpu;
+    cpu.valid = &pins_.valid;
+    cpu.ready = &ready_;
+    cpu.address = &pins_.address;
+    cpu.write = &pins_.write;
+    cpu.kernel = &pins_.kernel;
+    cpu.select = &pins_.select;
+    cpu.write_data = &pins_.write_data;
+    cpu.done = &done_;
+    cpu.read_data = &read_data_;
+    cpu.error = &error_;
+    cpu.irq = &irq_;
+    cpu.wake_in = &timers_.wake_in;
+    cpu.slept = &slept_;
+    pins.ports.push_back({&pins_.rx_payload, &pins_.rx_valid, &out_.payload, &out_.valid, &pins_.tx_ready});
+    pins.probes.levels.push_back(&in_.level);
+    pins.probes.channels.push_back(&out_.working);
+    pins.probes.channels.push_back(&in_.scatter.running);
+}
+
+void Cab::reset() {
+    if (ended_ && last_.target == Target::TABLE && last_.request.write) {
+        protection_.write(last_.request.address - region::PROTECTION, last_.request.data, last_.request.select);
+    }
+    spare_held_ = at_work_ = settling_ = ended_ = stored_ = false;
+    walk_ = Walk{};
+    write_ = Write{};
+    read_ = 0;
+    done_ = 0;
+    protection_.reset();
+    out_.reset();
+    in_.reset();
+    timers_.reset();
+    interrupts_.reset();
+    std::fill(std::begin(errors_), std::end(errors_), 0);
+    slot_ = slept_ % SLOTS;
+}
+
+void Cab::edge() {
+    const Inputs in = held_;
+    held_ = pins_;
+    const bool resetting = resetting_;
+    resetting_ = in.rst;
+    if (resetting) {
+        reset();
+        ready_ = 1;
+        idle_ = !resetting_;
+        irq_ = 0;
+        return;
+    }
+
+    // What the last access does.
+    write_.address = 0;
+    read_ = 0;
+    done_ = ended_;
+    std::uint32_t raised = 0;
+    if (ended_) error_ = answer();
+    if (ended_ && !last_.allowed) raised |= irq::TRAP;
+
+    // Who has data memory.
+    unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
+                     (at_work_ && work_.target == Target::DATA ? CPU : 0);
+    const unsigned given = wants ? arbitrate(wants) : 0;
+    slot_ = (slot_ + 1 + slept_) % SLOTS;
+    stored_ = false;
+    const bool ready_signal = in_.ready_signal();
+    const std::uint32_t before = states();
+
+    if (given & FIBER_IN) {
+        data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
+        stored_ = in_.writer.select;
+    }
+    Errors errors;
+    raised |= out_.edge(write_, data_.words(), given & FIBER_OUT, in.tx_ready, ready_signal);
+    raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
+
+    // The access at work, and the next.
+    const bool settles = at_work_ && work_.settles;
+    ended_ = false;
+    if (at_work_) make(given & CPU);
+    const bool free = !at_work_ && !settles && !settling_;
+    settling_ = ended_ && settles;
+    const bool asked = spare_held_ || in.valid;
+    if (asked) {
+        const Request request = spare_held_ ? spare_
+                                            : Request{in.address & WORD_MASK, in.write_data, in.select, in.write != 0,
+                                                      in.kernel != 0};
+        spare_held_ = !free;
+        spare_ = request;
+        if (free) begin(request);
+    }
+
+    const bool clear = write_.address == reg::RESET && write_.data & reg::RESET_BOARD;
+    if (timers_.edge(write_, slept_, clear)) raised |= irq::TIMER;
+    if (errors.any()) {
+        count_errors(errors);
+        raised |= irq::ERROR;
+    }
+    interrupts_.edge(write_, before, raised);
+    if (write_.address >= region::REGISTERS + cab::KERNEL_PAGE) write_kernel();
+    if (clear) {
+        protection_.reset();
+        out_.reset();
+        in_.reset();
+        interrupts_.reset();
+        std::fill(std::begin(errors_), std::end(errors_), 0);
+    }
+
+    ready_ = !spare_held_;
+    irq_ = interrupts_.raised(states()) != 0;
+    idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
+}
+
+// Gives the cycle to the user of the slot if it wants it, else to the first in order.
+unsigned Cab::arbitrate(unsigned wants) {
+    if (const unsigned owner = wants & 1 << slot_) return owner;
+    for (const unsigned user : {FIBER_IN, FIBER_OUT, CPU, VME}) {
+        if (wants & user) return user;
+    }
+    return 0;
+}
+
+void Cab::begin(const Request& request) {
+    at_work_ = true;
+    work_.request = request;
+    const std::uint32_t address = request.address;
+    const unsigned domain = request.kernel ? cab::KERNEL : protection_.current;
+    const bool table = within(address, region::PROTECTION, region::PROTECTION_BYTES);
+    const bool registers = within(address, region::REGISTERS, region::REGISTERS_BYTES);
+    const bool kernels = registers && address - region::REGISTERS >= cab::KERNEL_PAGE;
+    work_.domain = domain;
+    work_.allowed = domain == cab::KERNEL || (!table && !kernels &&
+                                              protection_.allows(domain, address, request.write ? cab::WRITE : cab::READ));
+    work_.settles = table || (kernels && request.write);
+    work_.target = within(address, region::DATA, region::DATA_BYTES)         ? Target::DATA
+                   : registers                                               ? Target::REGISTERS
+                   : within(address, region::PROGRAM, region::PROGRAM_BYTES) ? Target::PROGRAM
+                   : table && domain == cab::KERNEL                          ? Target::TABLE
+                   : within(address, region::PROM, region::PROM_BYTES) && !request.write ? Target::PROM
+                                                                                          : Target::NOTHING;
+}
+
+// The access at work: the memories are asked.
+void Cab::make(bool given) {
+    const Request& request = work_.request;
+    const std::uint32_t address = request.address;
+    word_ = 0;
+    last_failed_ = false;
+    switch (work_.target) {
+        case Target::DATA:
+            if (!given) return;
+            if (request.write) {
+                if (work_.allowed) data_.write((address - region::DATA) / 4, request.data, request.select);
+                stored_ = request.select;
+            } else {
+                word_ = data_[(address - region::DATA) / 4];
+            }
+            break;
+        case Target::PROGRAM:
+            if (!request.write) {
+                word_ = program_[(address - region::PROGRAM) / 4];
+            } else if (work_.allowed) {
+                program_.write((address - region::PROGRAM) / 4, request.data, request.select);
+            }
+            break;
+        case Target::REGISTERS:
+            if (!walk()) return;
+            break;
+        case Target::TABLE:
+            if (!request.write) word_ = protection_.word(address - region::PROTECTION);
+            break;
+        default: break;
+    }
+    last_ = work_;
+    at_work_ = false;
+    ended_ = true;
+}
+
+// Whether the access at work, to a register, is over: no area is left to look up.
+bool Cab::walk() {
+    const Request& request = work_.request;
+    if (!request.write || work_.domain == cab::KERNEL) return true;
+    return true;
+}
+
+// Answers the access that has ended. Returns whether in an error.
+bool Cab::answer() {
+    const Request& request = last_.request;
+    read_data_ = 0;
+    if (!last_.allowed) {
+        protection_.record(request.address, last_.domain,
+                           request.write ? cab::AccessKind::WRITE : cab::AccessKind::READ, false);
+        return true;
+    }
+    switch (last_.target) {
+        case Target::NOTHING: return true;
+        case Target::REGISTERS:
+            if (request.select != 0xF || last_failed_) return true;
+            if (request.write) return !store(request.address, request.data);
+            {
+                bool known = true;
+                read_data_ = load(request.address, known);
+                return !known;
+            }
+        case Target::TABLE:
+            if (request.write) {
+                protection_.write(request.address - region::PROTECTION, request.data, request.select);
+                return false;
+            }
+            [[fallthrough]];
+        default:
+            if (!request.write) read_data_ = word_;
+            return false;
+    }
+}
+
+void Cab::count_errors(const Errors& errors) {
+    const std::uint8_t more[] = {errors.overrun, errors.stray, errors.framing, errors.reply_lost};
+    for (unsigned n = 0; n < 4; ++n) errors_[n] = static_cast<std::uint8_t>(std::min(errors_[n] + more[n], 0xFF));
+}
+
+// A write to the kernel's page.
+void Cab::write_kernel() {
+    switch (write_.address) {
+        case reg::DOMAIN: protection_.current = get(reg::DOMAIN_CURRENT, write_.data); break;
+        case reg::DOMAINS_ON: protection_.on = write_.data & ~1u; break;
+        case reg::TRAP_INFO: protection_.forget(); break;
+        default: break;
+    }
+}
+
+}  // namespace nectar::fast

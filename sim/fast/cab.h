@@ -1,0 +1,113 @@
+// The fast CAB: what docs/cab.md specifies, evaluated once for each edge of its clock.
+#pragma once
+
+#include <cstdint>
+
+#include "board.h"
+#include "cab_in.h"
+#include "cab_interrupts.h"
+#include "cab_out.h"
+#include "cab_protection.h"
+#include "cab_timers.h"
+
+namespace nectar::fast {
+
+// An access, as the CPU asks for it.
+struct Request {
+    std::uint32_t address = 0;
+    std::uint32_t data = 0;
+    std::uint8_t select = 0;
+    bool write = false;
+    bool kernel = false;
+};
+
+class Cab {
+  public:
+    Cab();
+    Cab(const Cab&) = delete;
+    Cab& operator=(const Cab&) = delete;
+
+    // Says where the pins are, and sets the inputs at rest.
+    void connect(Pins& pins);
+    // A rising edge of the clock.
+    void edge();
+
+  private:
+    // The inputs as they were given before an edge: they count from the next edge on.
+    struct Inputs {
+        std::uint8_t rst = 1, valid = 0, write = 0, kernel = 0, select = 0, rx_valid = 0, tx_ready = 1;
+        std::uint16_t rx_payload = 0;
+        std::uint32_t address = 0, write_data = 0;
+    };
+    // Where an access goes.
+    enum class Target : std::uint8_t { NOTHING, DATA, PROGRAM, PROM, REGISTERS, TABLE };
+    // An access under way.
+    struct Work {
+        Request request;
+        Target target = Target::NOTHING;
+        bool allowed = false;
+        std::uint8_t domain = 0;
+        bool settles = false;  // the access behind it has to find what it has done
+        std::uint32_t table = 0;
+    };
+    // The look-up of all pages of an area, one in a cycle.
+    struct Walk {
+        bool active = false;
+        bool refused = false;       // the area's owner refuses it
+        bool denied = false;
+        std::uint32_t address = 0;  // of the next byte to be looked up
+        std::uint32_t end = 0;
+        unsigned left = 0;          // cycles
+    };
+
+    void reset();
+    void begin(const Request& request);
+    bool answer();
+    void make(bool given);
+    bool walk();
+    void start_walk();
+    bool area_refused() const;
+    std::uint32_t load(std::uint32_t address, bool& known);
+    bool store(std::uint32_t address, std::uint32_t data);
+    void write_kernel();
+    unsigned arbitrate(unsigned wants);
+    bool inside(std::uint32_t address, std::uint32_t length) const {
+        return !length || (address >= region::DATA && address < region::DATA + region::DATA_BYTES &&
+                           address - region::DATA + length <= region::DATA_BYTES);
+    }
+    void count_errors(const Errors& errors);
+    std::uint32_t states() const { return in_.states(); }
+
+    // The pins.
+    std::uint8_t clk_ = 0, idle_ = 1, ready_ = 1, done_ = 0, error_ = 0, irq_ = 0;
+    std::uint32_t read_data_ = 0, slept_ = 0;
+    Inputs pins_;
+
+    // The bus.
+    Inputs held_;
+    bool resetting_ = false;
+    bool spare_held_ = false;  // an access waits here, and not at the pins
+    Request spare_;
+    bool at_work_ = false;     // the memories are asked
+    Work work_;
+    Walk walk_;
+    bool settling_ = false;
+    bool ended_ = false;       // its effect comes in this cycle
+    Work last_;
+    std::uint32_t word_ = 0;   // that it has read
+    bool last_failed_ = false; // its area is refused
+    Write write_;              // of a register in this cycle
+    std::uint32_t read_ = 0;   // the register that is read in this cycle
+    std::uint32_t slot_ = 0;
+    bool stored_ = false;      // a word is being written to data memory
+
+    Memory data_, program_;
+    Protection protection_;
+    FiberOut out_;
+    FiberIn in_;
+    Timers timers_;
+    Interrupts interrupts_;
+    std::uint8_t errors_[4] = {};
+};
+
+}  // namespace nectar::fast

@@ -1,0 +1,83 @@
+#include "cab_timers.h"
+
+namespace nectar::fast {
+
+namespace {
+
+// Cycles in which it is being found out which timer is the first, and more of them when edges were left out.
+constexpr std::uint32_t SEARCH = 10, SEARCH_AGAIN = 9;
+
+}  // namespace
+
+bool Timers::edge(const Write& write, std::uint32_t slept, bool clear) {
+    const unsigned turn = now_ % cab::TIMERS;
+    const bool writes = has(write.address);
+    std::uint8_t fires = 0;
+    bool changed = false;
+    if (armed_ & 1 && !again_ && due(0)) {
+        fires = 1;
+        if (times_[1]) {
+            again_ = true;
+        } else {
+            armed_ &= ~1;
+        }
+    } else if (turn == 0 && again_ && !writes) {
+        times_[0] += times_[1];
+        again_ = false;
+        changed = true;
+    }
+    if (turn && armed_ >> turn & 1 && due(turn)) {
+        changed = true;
+        if (!writes) {
+            fires |= 1 << turn;
+            if (times_[2 * turn + 1]) {
+                times_[2 * turn] += times_[2 * turn + 1];
+            } else {
+                armed_ &= ~(1 << turn);
+            }
+        }
+    }
+    std::uint8_t gone = 0;
+    if (writes) {
+        const unsigned word = index(write.address);
+        times_[word] = write.data;
+        if (word % 2 == 0) {
+            armed_ |= 1 << word / 2;
+            if (word == 0) again_ = false;
+            changed = true;
+        }
+    } else if (write.address == reg::TIMER_STOP) {
+        armed_ &= ~write.data;
+        changed = true;
+    } else if (write.address == reg::TIMER_FIRED) {
+        gone = static_cast<std::uint8_t>(write.data);
+    }
+    fired_ = (fired_ & ~gone) | fires;
+    if (clear) {
+        const std::uint32_t now = now_;
+        reset();
+        now_ = now;
+        changed = true;
+    }
+    now_ += 1 + slept;
+    if (changed || fires) {
+        searching_ = SEARCH;
+    } else if (searching_) {
+        if (--searching_ && slept % cab::TIMERS) searching_ += SEARCH_AGAIN;
+    }
+    wake_in = searching_ ? 0 : until_first();
+    return fires;
+}
+
+// Edges up to the one before the first armed timer's; 0 if that is due.
+std::uint32_t Timers::until_first() const {
+    std::uint32_t least = DISARMED;
+    for (unsigned timer = 0; timer < cab::TIMERS; ++timer) {
+        if (!(armed_ >> timer & 1)) continue;
+        const std::uint32_t lead = times_[2 * timer] - now_ - 1;
+        least = due(timer) ? 0 : lead < least ? lead : least;
+    }
+    return least;
+}
+
+}  // namespace nectar::fast

@@ -1,0 +1,12 @@
+// The fast boards: kinds of board that are written in C++ from the pages in docs/, and show at their pins what the RTL
+// shows, cycle by cycle.
+#pragma once
+
+#include "board.h"
+
+namespace nectar {
+
+// A CAB as docs/cab.md specifies it, with memories of full size and an empty PROM.
+extern const Kind FAST_CAB;
+
+}  // namespace nectar

@@ -1,0 +1,197 @@
+// A CAB of the RTL and the fast one, pin by pin: both get the same random inputs, and must show the same outputs in
+// every cycle.
+//
+//     cab_lockstep SEED CYCLES
+//
+// Prints one line of JSON; at a difference, the cycles before it, and the exit code is 1.
+
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <string>
+
+#include "cab_traffic.h"
+#include "fast/kinds.h"
+
+namespace {
+
+using namespace nectar;
+
+constexpr unsigned MOOD_CYCLES = 3000;
+constexpr std::size_t HISTORY = 60;
+
+struct Shown {
+    const char* name;
+    std::uint32_t values[2];
+};
+
+class Lockstep {
+  public:
+    Lockstep(const Kind& rtl, const Kind& fast, std::uint64_t seed) : rtl_(rtl), fast_(fast), traffic_(seed) {}
+
+    // Returns whether all outputs were the same in so many cycles.
+    bool run(std::uint64_t cycles) {
+        for (; cycle_ < cycles; ++cycle_) {
+            if (!same()) return false;
+            if (cycle_ % MOOD_CYCLES == MOOD_CYCLES - 1) traffic_.new_mood();
+            drive();
+            rtl_.edge();
+            fast_.edge();
+        }
+        return true;
+    }
+
+    void report() const {
+        const auto ns = [&](const Side& side) {
+            return std::chrono::duration<double, std::nano>(side.spent).count() / static_cast<double>(cycle_);
+        };
+        std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
+                    "\"symbols_out\": %llu, \"slept\": %llu, \"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
+                    static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, slept_,
+                    ns(rtl_), ns(fast_));
+    }
+
+  private:
+    bool same() {
+        const Pins &a = rtl_.pins, &b = fast_.pins;
+        const bool done = *a.cpu.done, valid = *a.ports[0].tx_valid;
+        const Shown shown[] = {
+            {"idle", {*a.idle, *b.idle}},
+            {"ready", {*a.cpu.ready, *b.cpu.ready}},
+            {"done", {*a.cpu.done, *b.cpu.done}},
+            {"error", {done ? *a.cpu.error : 0u, done ? *b.cpu.error : 0u}},
+            {"read_data", {done ? *a.cpu.read_data : 0, done ? *b.cpu.read_data : 0}},
+            {"irq", {*a.cpu.irq, *b.cpu.irq}},
+            {"wake_in", {*a.cpu.wake_in, *b.cpu.wake_in}},
+            {"tx_valid", {*a.ports[0].tx_valid, *b.ports[0].tx_valid}},
+            {"tx_payload", {valid ? *a.ports[0].tx_payload : 0u, valid ? *b.ports[0].tx_payload : 0u}},
+            {"level", {*a.probes.levels[0], *b.probes.levels[0]}},
+            {"sending", {*a.probes.channels[0] != 0, *b.probes.channels[0] != 0}},
+            {"storing", {*a.probes.channels[1] != 0, *b.probes.channels[1] != 0}},
+        };
+        char line[400];
+        int length = 0;
+        bool equal = true;
+        for (const Shown& output : shown) {
+            equal = equal && output.values[0] == output.values[1];
+            length += std::snprintf(line + length, sizeof line - length, " %s=%x", output.name, output.values[0]);
+            if (output.values[0] != output.values[1]) {
+                length += std::snprintf(line + length, sizeof line - length, "/%x", output.values[1]);
+            }
+        }
+        history_.push_back(inputs_ + " |" + line);
+        if (history_.size() > HISTORY) history_.pop_front();
+        if (equal) return true;
+        for (const std::string& before : history_) std::printf("%s\n", before.c_str());
+        std::printf("the boards differ before cycle %llu\n", static_cast<unsigned long long>(cycle_));
+        return false;
+    }
+
+    void drive() {
+        const Pins& seen = rtl_.pins;
+        if (*seen.cpu.done && !outstanding_.empty()) {
+            traffic_.answered(outstanding_.front(), *seen.cpu.read_data, *seen.cpu.error);
+            refused_ += *seen.cpu.error;
+            outstanding_.pop_front();
+        }
+        if (*seen.ports[0].tx_valid && ready_) ++symbols_out_;
+        const std::uint32_t slept = asleep_ && traffic_.sleeps() ? sleep() : 0;
+        slept_ += slept;
+        now_ += slept + 1;
+        reset();
+        request();
+        const int symbol = cycle_ < RESET_EDGES || *rtl_.pins.rst ? -1 : traffic_.symbol();
+        symbols_in_ += symbol >= 0;
+        ready_ = traffic_.fiber_ready();
+        for (Side* side : {&rtl_, &fast_}) {
+            const CpuPins& cpu = side->pins.cpu;
+            *cpu.valid = valid_;
+            *cpu.address = access_.address & 0xFFFFFF;
+            *cpu.write = access_.write;
+            *cpu.kernel = kernel_;
+            *cpu.select = access_.select;
+            *cpu.write_data = access_.data;
+            *cpu.slept = slept;
+            const PortPins& port = side->pins.ports[0];
+            *port.rx_valid = symbol >= 0;
+            if (symbol >= 0) *port.rx_payload = static_cast<std::uint16_t>(symbol);
+            *port.tx_ready = ready_;
+        }
+        asleep_ = !valid_ && symbol < 0 && !*rtl_.pins.rst;
+        char line[200];
+        std::snprintf(line, sizeof line, "%llu%s%s", static_cast<unsigned long long>(cycle_ + 1),
+                      *rtl_.pins.rst ? " RST" : "", ready_ ? "" : " -");
+        inputs_ = line;
+        if (slept) inputs_ += " slept=" + std::to_string(slept);
+        if (symbol >= 0) std::snprintf(line, sizeof line, " rx=%x", symbol), inputs_ += line;
+        if (valid_) {
+            std::snprintf(line, sizeof line, " %s %x%s sel=%x data=%x", access_.write ? "W" : "R",
+                          access_.address & 0xFFFFFF, kernel_ ? "k" : "", access_.select, access_.data);
+            inputs_ += line;
+        }
+    }
+
+    // Clock edges that are left out before the next; the board has said that it may be.
+    std::uint32_t sleep() {
+        const std::uint32_t most = *rtl_.pins.cpu.wake_in;
+        if (!*rtl_.pins.idle || most < 3) return 0;
+        return 1 + traffic_.dice.below(most - 2 < 300 ? most - 2 : 300);
+    }
+
+    void reset() {
+        if (cycle_ < RESET_EDGES) {
+            for (Side* side : {&rtl_, &fast_}) *side->pins.rst = cycle_ < RESET_EDGES - 1;
+            return;
+        }
+        if (resets_ > 0) --resets_;
+        if (traffic_.mood.resets && traffic_.dice.once(1500)) resets_ = 1 + traffic_.dice.below(3);
+        for (Side* side : {&rtl_, &fast_}) *side->pins.rst = resets_ > 0;
+        if (resets_ > 0) outstanding_.clear();
+    }
+
+    void request() {
+        if (cycle_ < RESET_EDGES || *rtl_.pins.rst) {
+            valid_ = false;
+            return;
+        }
+        if (valid_ && *rtl_.pins.cpu.ready) {
+            outstanding_.push_back(access_);
+            valid_ = false;
+            ++accesses_;
+            const unsigned gap = traffic_.mood.access_gap;
+            gap_ = gap ? traffic_.dice.below(gap + 1) : 0;
+        }
+        // What waits may be withdrawn.
+        if (valid_ && traffic_.dice.once(20)) valid_ = false;
+        if (valid_ || (gap_ > 0 && gap_-- > 0)) return;
+        access_ = traffic_.next(now_);
+        kernel_ = !traffic_.mood.user || traffic_.dice.once(8);
+        valid_ = true;
+    }
+
+    Side rtl_;
+    Side fast_;
+    CabTraffic traffic_;
+    std::uint64_t cycle_ = 0;
+    std::uint32_t now_ = 0;
+    bool valid_ = false, kernel_ = false, ready_ = true, asleep_ = false;
+    Access access_{};
+    std::deque<Access> outstanding_;
+    unsigned gap_ = 0, resets_ = 0;
+    std::deque<std::string> history_;
+    std::string inputs_;
+    unsigned long long accesses_ = 0, refused_ = 0, symbols_in_ = 0, symbols_out_ = 0, slept_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 3) {
+        std::fprintf(stderr, "cab_lockstep SEED CYCLES\n");
+        return 2;
+    }
+    Lockstep lockstep(*nectar::KINDS[0], nectar::FAST_CAB, std::strtoull(arguments[1], nullptr, 10));
+    const bool same = lockstep.run(std::strtoull(arguments[2], nullptr, 10));
+    lockstep.report();
+    return !same;
+}
