@@ -1,6 +1,7 @@
 #include "cab.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace nectar::fast {
 
@@ -11,6 +12,7 @@ constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 constexpr unsigned SLOTS = 4;
 // Cycles that an area's look-up takes beside those of its pages.
 constexpr unsigned WALK_MORE = 3;
+constexpr std::uint32_t PAGE_MASK = (1u << cab::PAGE_BITS) - 1;
 constexpr std::uint32_t WORD_MASK = ~3u;
 
 constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t bytes) { return address - base < bytes; }
@@ -70,8 +72,9 @@ void Cab::edge() {
     resetting_ = in.rst;
     if (resetting) {
         reset();
+        in_.arrive(in.rx_valid ? in.rx_payload : -1);
         ready_ = 1;
-        idle_ = !resetting_;
+        idle_ = !resetting_ && in_.idle;
         irq_ = 0;
         return;
     }
@@ -119,10 +122,7 @@ void Cab::edge() {
 
     const bool clear = write_.address == reg::RESET && write_.data & reg::RESET_BOARD;
     if (timers_.edge(write_, slept_, clear)) raised |= irq::TIMER;
-    if (errors.any()) {
-        count_errors(errors);
-        raised |= irq::ERROR;
-    }
+    if (errors.any() && count_errors(errors)) raised |= irq::ERROR;
     interrupts_.edge(write_, before, raised);
     if (write_.address >= region::REGISTERS + cab::KERNEL_PAGE) write_kernel();
     if (clear) {
@@ -203,11 +203,45 @@ void Cab::make(bool given) {
     ended_ = true;
 }
 
-// Whether the access at work, to a register, is over: no area is left to look up.
+// Whether the access at work, to a register, is over: pages of an area may have to be looked up first.
 bool Cab::walk() {
     const Request& request = work_.request;
     if (!request.write || work_.domain == cab::KERNEL) return true;
+    const std::uint32_t address = request.address;
+    if (address != reg::TX_AREA && address != reg::RX_AREA && address != reg::RX_START) return true;
+    switch (walk_.state) {
+        case Walk::State::ABSENT: walk_.state = Walk::State::BEGINS; return false;
+        case Walk::State::BEGINS:
+            look_up();
+            walk_.state = Walk::State::RUNS;
+            return false;
+        default: break;
+    }
+    if (--walk_.left > 0) return false;
+    walk_.state = Walk::State::ABSENT;
+    last_failed_ = walk_.refused;
     return true;
+}
+
+// Finds what the look-up of the area will have found at its end.
+void Cab::look_up() {
+    const Request& request = work_.request;
+    walk_.left = WALK_MORE - 1;
+    walk_.refused = walk_.denied = false;
+    if (!work_.allowed || request.select != 0xF) return;
+    walk_.refused = refuses(request.address, request.data);
+    if (walk_.refused) return;
+    const bool fills = request.address != reg::TX_AREA;
+    const std::uint32_t first = fills ? in_.scatter.address : out_.address;
+    const std::uint32_t length = request.data & (fills ? reg::RX_AREA_LENGTH : reg::TX_AREA_LENGTH);
+    for (std::uint32_t at = first; at < first + length; at = (at | PAGE_MASK) + 1) {
+        ++walk_.left;
+        if (protection_.allows(work_.domain, at, fills ? cab::WRITE : cab::READ)) continue;
+        walk_.denied = true;
+        walk_.address = at;
+        work_.allowed = false;
+        return;
+    }
 }
 
 // Answers the access that has ended. Returns whether in an error.
@@ -215,8 +249,11 @@ bool Cab::answer() {
     const Request& request = last_.request;
     read_data_ = 0;
     if (!last_.allowed) {
-        protection_.record(request.address, last_.domain,
-                           request.write ? cab::AccessKind::WRITE : cab::AccessKind::READ, false);
+        // Of an area it is the look-up that tells what is forbidden.
+        const bool writes = walk_.denied ? request.address != reg::TX_AREA : request.write;
+        protection_.record(walk_.denied ? walk_.address : request.address, last_.domain,
+                           writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, false);
+        walk_.denied = false;
         return true;
     }
     switch (last_.target) {
@@ -241,9 +278,16 @@ bool Cab::answer() {
     }
 }
 
-void Cab::count_errors(const Errors& errors) {
+// Counts the errors of this cycle. Returns whether a counter moves.
+bool Cab::count_errors(const Errors& errors) {
     const std::uint8_t more[] = {errors.overrun, errors.stray, errors.framing, errors.reply_lost};
-    for (unsigned n = 0; n < 4; ++n) errors_[n] = static_cast<std::uint8_t>(std::min(errors_[n] + more[n], 0xFF));
+    bool moved = false;
+    for (unsigned n = 0; n < std::size(more); ++n) {
+        const auto count = static_cast<std::uint8_t>(std::min(errors_[n] + more[n], 0xFF));
+        moved = moved || count != errors_[n];
+        errors_[n] = count;
+    }
+    return moved;
 }
 
 // A write to the kernel's page.

@@ -52,11 +52,10 @@ class Cab {
     };
     // The look-up of all pages of an area, one in a cycle.
     struct Walk {
-        bool active = false;
+        enum class State : std::uint8_t { ABSENT, BEGINS, RUNS } state = State::ABSENT;
         bool refused = false;       // the area's owner refuses it
-        bool denied = false;
-        std::uint32_t address = 0;  // of the next byte to be looked up
-        std::uint32_t end = 0;
+        bool denied = false;        // a page is forbidden, from this address on:
+        std::uint32_t address = 0;
         unsigned left = 0;          // cycles
     };
 
@@ -65,8 +64,8 @@ class Cab {
     bool answer();
     void make(bool given);
     bool walk();
-    void start_walk();
-    bool area_refused() const;
+    void look_up();
+    bool refuses(std::uint32_t address, std::uint32_t data) const;
     std::uint32_t load(std::uint32_t address, bool& known);
     bool store(std::uint32_t address, std::uint32_t data);
     void write_kernel();
@@ -75,7 +74,7 @@ class Cab {
         return !length || (address >= region::DATA && address < region::DATA + region::DATA_BYTES &&
                            address - region::DATA + length <= region::DATA_BYTES);
     }
-    void count_errors(const Errors& errors);
+    bool count_errors(const Errors& errors);
     std::uint32_t states() const { return in_.states(); }
 
     // The pins.

@@ -190,7 +190,7 @@ void FiberIn::receive(const Write& write, std::uint32_t read, bool stored, Error
     }
     if (reset) {
         state_ = State::CLOSED;
-        front_valid_ = spare_valid_ = false;
+        in_run_ = front_valid_ = spare_valid_ = false;
     }
 }
 

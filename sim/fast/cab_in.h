@@ -22,6 +22,11 @@ class FiberIn {
     // interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
     void reset();
+    // What arrives while nothing else happens.
+    void arrive(int symbol) {
+        symbol_ = symbol;
+        idle = rests_ = symbol < 0;
+    }
 
     // A ready signal has arrived in this cycle.
     bool ready_signal() const { return symbol_ == static_cast<int>(Control::READY); }

@@ -11,7 +11,7 @@ constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
 
 bool FiberOut::rests() const {
     if (stops_ || state_ == State::PASS_ON || fetches() || unsent_ || !output_empty() || taken_) return false;
-    if (state_ == State::NEXT && entries_.level() && items_.level() < AHEAD) return false;
+    if (state_ == State::NEXT && entries_.level() && (has_bytes(entries_.front()) || items_.level() < AHEAD)) return false;
     return waiting() || !(item_valid_ || items_.level());
 }
 
@@ -187,7 +187,7 @@ void FiberOut::stop_item() {
 void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
     switch (state_) {
         case State::NEXT:
-            if (entries_.level() && ahead) {
+            if (entries_.level() && (ahead || has_bytes(entries_.front()))) {
                 const Entry entry = entries_.front();
                 entries_.pop();
                 begin(entry);

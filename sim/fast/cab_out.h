@@ -56,6 +56,9 @@ class FiberOut {
     static constexpr unsigned AHEAD = 16;
     static constexpr unsigned READY_LIMIT = 255;
 
+    static bool has_bytes(const Entry& entry) {
+        return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
+    }
     void gather(const std::uint32_t* memory, bool fetched, bool ahead);
     void begin(const Entry& entry);
     bool emit(Outgoing& pushed, std::uint32_t& raised);

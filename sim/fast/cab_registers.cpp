@@ -65,27 +65,30 @@ std::uint32_t Cab::load(std::uint32_t address, bool& known) {
     return known ? timers_.time(address) : 0;
 }
 
+// Whether the register at `address`, which can be written, does not take `data` now.
+bool Cab::refuses(std::uint32_t address, std::uint32_t data) const {
+    switch (address) {
+        case reg::TX_COMMAND:
+        case reg::TX_SYMBOL: return out_.full();
+        case reg::TX_AREA: return out_.full() || !inside(out_.address, data & reg::TX_AREA_LENGTH);
+        case reg::RX_AREA:
+            return in_.scatter.refuses_area() || !inside(in_.scatter.address, data & reg::RX_AREA_LENGTH);
+        case reg::RX_START: return !in_.waits() || !inside(in_.scatter.address, data & reg::RX_START_LIMIT);
+        case reg::RX_MODE:
+            return get(reg::RX_MODE_CHECK, data) > cab::NONE || get(reg::RX_MODE_SKIP, data) > cab::HEADER_BYTES;
+        default: return false;
+    }
+}
+
 // Writes the register at `address` in this cycle. False if there is none that can be written, or it refuses.
 bool Cab::store(std::uint32_t address, std::uint32_t data) {
     switch (address) {
         case reg::TX_COMMAND:
         case reg::TX_SYMBOL:
-            if (out_.full()) return false;
-            break;
         case reg::TX_AREA:
-            if (out_.full() || !inside(out_.address, data & reg::TX_AREA_LENGTH)) return false;
-            break;
         case reg::RX_AREA:
-            if (in_.scatter.refuses_area() || !inside(in_.scatter.address, data & reg::RX_AREA_LENGTH)) return false;
-            break;
         case reg::RX_START:
-            if (!in_.waits() || !inside(in_.scatter.address, data & reg::RX_START_LIMIT)) return false;
-            break;
         case reg::RX_MODE:
-            if (get(reg::RX_MODE_CHECK, data) > cab::NONE || get(reg::RX_MODE_SKIP, data) > cab::HEADER_BYTES) {
-                return false;
-            }
-            break;
         case reg::IRQ_PENDING:
         case reg::IRQ_ENABLE:
         case reg::TIMER_STOP:
@@ -108,6 +111,7 @@ bool Cab::store(std::uint32_t address, std::uint32_t data) {
         default:
             if (!Timers::has(address)) return false;
     }
+    if (refuses(address, data)) return false;
     write_ = {address, data};
     return true;
 }

@@ -14,27 +14,22 @@ bool Timers::edge(const Write& write, std::uint32_t slept, bool clear) {
     const bool writes = has(write.address);
     std::uint8_t fires = 0;
     bool changed = false;
-    if (armed_ & 1 && !again_ && due(0)) {
-        fires = 1;
-        if (times_[1]) {
-            again_ = true;
-        } else {
-            armed_ &= ~1;
+    // Whether the one that has its turn is due.
+    if (armed_ >> turn & 1 && due(turn)) {
+        changed = true;
+        if (turn && !writes) {
+            fires = 1 << turn;
+            rearm(turn);
         }
-    } else if (turn == 0 && again_ && !writes) {
-        times_[0] += times_[1];
-        again_ = false;
-        changed = true;
     }
-    if (turn && armed_ >> turn & 1 && due(turn)) {
-        changed = true;
-        if (!writes) {
-            fires |= 1 << turn;
-            if (times_[2 * turn + 1]) {
-                times_[2 * turn] += times_[2 * turn + 1];
-            } else {
-                armed_ &= ~(1 << turn);
-            }
+    if (armed_ & 1) {
+        if (!again_ && due(0)) {
+            fires |= 1;
+            again_ = times_[1];
+            if (!again_) armed_ &= ~1;
+        } else if (again_ && turn == 0 && !writes) {
+            again_ = false;
+            rearm(0);
         }
     }
     std::uint8_t gone = 0;
@@ -67,6 +62,15 @@ bool Timers::edge(const Write& write, std::uint32_t slept, bool clear) {
     }
     wake_in = searching_ ? 0 : until_first();
     return fires;
+}
+
+// A timer has fired: its period counts.
+void Timers::rearm(unsigned timer) {
+    if (times_[2 * timer + 1]) {
+        times_[2 * timer] += times_[2 * timer + 1];
+    } else {
+        armed_ &= ~(1 << timer);
+    }
 }
 
 // Edges up to the one before the first armed timer's; 0 if that is due.

@@ -33,6 +33,7 @@ class Timers {
         return address == reg::TIMER_COMPARE ? 0 : (address - reg::TIMER0_PERIOD) / 4 + 1;
     }
     bool due(unsigned timer) const { return static_cast<std::int32_t>(now_ - times_[2 * timer]) >= 0; }
+    void rearm(unsigned timer);
     std::uint32_t until_first() const;
 
     std::uint32_t now_ = 0;
