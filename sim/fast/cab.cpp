@@ -100,20 +100,20 @@ void Cab::edge() {
         data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
         stored_ = in_.writer.select;
     }
+    // The access at work, which finds all as it is in this cycle; whether the next may begin.
+    const bool settles = at_work_ && work_.settles;
+    ended_ = at_work_ && make(given & CPU);
+    at_work_ = at_work_ && !ended_;
+    const bool free = !at_work_ && !settles && !settling_;
+    settling_ = ended_ && settles;
     Errors errors;
     raised |= out_.edge(write_, data_.words(), given & FIBER_OUT, in.tx_ready, ready_signal);
     raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
 
-    // The access at work, and the next.
-    const bool settles = at_work_ && work_.settles;
-    ended_ = false;
-    if (at_work_) make(given & CPU);
-    const bool free = !at_work_ && !settles && !settling_;
-    settling_ = ended_ && settles;
     const bool asked = spare_held_ || in.valid;
     if (asked) {
         const Request request = spare_held_ ? spare_
-                                            : Request{in.address & WORD_MASK, in.write_data, in.select, in.write != 0,
+                                            : Request{in.address, in.write_data, in.select, in.write != 0,
                                                       in.kernel != 0};
         spare_held_ = !free;
         spare_ = request;
@@ -150,7 +150,7 @@ unsigned Cab::arbitrate(unsigned wants) {
 void Cab::begin(const Request& request) {
     at_work_ = true;
     work_.request = request;
-    const std::uint32_t address = request.address;
+    const std::uint32_t address = request.address & WORD_MASK;
     const unsigned domain = request.kernel ? cab::KERNEL : protection_.current;
     const bool table = within(address, region::PROTECTION, region::PROTECTION_BYTES);
     const bool registers = within(address, region::REGISTERS, region::REGISTERS_BYTES);
@@ -167,15 +167,15 @@ void Cab::begin(const Request& request) {
                                                                                           : Target::NOTHING;
 }
 
-// The access at work: the memories are asked.
-void Cab::make(bool given) {
+// The access at work: the memories are asked. Returns whether it is over.
+bool Cab::make(bool given) {
     const Request& request = work_.request;
-    const std::uint32_t address = request.address;
+    const std::uint32_t address = request.address & WORD_MASK;
     word_ = 0;
     last_failed_ = false;
     switch (work_.target) {
         case Target::DATA:
-            if (!given) return;
+            if (!given) return false;
             if (request.write) {
                 if (work_.allowed) data_.write((address - region::DATA) / 4, request.data, request.select);
                 stored_ = request.select;
@@ -191,7 +191,7 @@ void Cab::make(bool given) {
             }
             break;
         case Target::REGISTERS:
-            if (!walk()) return;
+            if (!walk()) return false;
             break;
         case Target::TABLE:
             if (!request.write) word_ = protection_.word(address - region::PROTECTION);
@@ -199,15 +199,14 @@ void Cab::make(bool given) {
         default: break;
     }
     last_ = work_;
-    at_work_ = false;
-    ended_ = true;
+    return true;
 }
 
 // Whether the access at work, to a register, is over: pages of an area may have to be looked up first.
 bool Cab::walk() {
     const Request& request = work_.request;
     if (!request.write || work_.domain == cab::KERNEL) return true;
-    const std::uint32_t address = request.address;
+    const std::uint32_t address = request.address & WORD_MASK;
     if (address != reg::TX_AREA && address != reg::RX_AREA && address != reg::RX_START) return true;
     switch (walk_.state) {
         case Walk::State::ABSENT: walk_.state = Walk::State::BEGINS; return false;
@@ -229,9 +228,10 @@ void Cab::look_up() {
     walk_.left = WALK_MORE - 1;
     walk_.refused = walk_.denied = false;
     if (!work_.allowed || request.select != 0xF) return;
-    walk_.refused = refuses(request.address, request.data);
+    const std::uint32_t address = request.address & WORD_MASK;
+    walk_.refused = refuses(address, request.data);
     if (walk_.refused) return;
-    const bool fills = request.address != reg::TX_AREA;
+    const bool fills = address != reg::TX_AREA;
     const std::uint32_t first = fills ? in_.scatter.address : out_.address;
     const std::uint32_t length = request.data & (fills ? reg::RX_AREA_LENGTH : reg::TX_AREA_LENGTH);
     for (std::uint32_t at = first; at < first + length; at = (at | PAGE_MASK) + 1) {
@@ -247,10 +247,11 @@ void Cab::look_up() {
 // Answers the access that has ended. Returns whether in an error.
 bool Cab::answer() {
     const Request& request = last_.request;
+    const std::uint32_t address = request.address & WORD_MASK;
     read_data_ = 0;
     if (!last_.allowed) {
         // Of an area it is the look-up that tells what is forbidden.
-        const bool writes = walk_.denied ? request.address != reg::TX_AREA : request.write;
+        const bool writes = walk_.denied ? address != reg::TX_AREA : request.write;
         protection_.record(walk_.denied ? walk_.address : request.address, last_.domain,
                            writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, false);
         walk_.denied = false;
@@ -260,15 +261,15 @@ bool Cab::answer() {
         case Target::NOTHING: return true;
         case Target::REGISTERS:
             if (request.select != 0xF || last_failed_) return true;
-            if (request.write) return !store(request.address, request.data);
+            if (request.write) return !store(address, request.data);
             {
                 bool known = true;
-                read_data_ = load(request.address, known);
+                read_data_ = load(address, known);
                 return !known;
             }
         case Target::TABLE:
             if (request.write) {
-                protection_.write(request.address - region::PROTECTION, request.data, request.select);
+                protection_.write(address - region::PROTECTION, request.data, request.select);
                 return false;
             }
             [[fallthrough]];

@@ -62,7 +62,7 @@ class Cab {
     void reset();
     void begin(const Request& request);
     bool answer();
-    void make(bool given);
+    bool make(bool given);
     bool walk();
     void look_up();
     bool refuses(std::uint32_t address, std::uint32_t data) const;
