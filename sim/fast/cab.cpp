@@ -62,12 +62,19 @@ void Cab::reset() {
     timers_.reset();
     interrupts_.reset();
     std::fill(std::begin(errors_), std::end(errors_), 0);
-    slot_ = slept_ % SLOTS;
+    slot_ = slept_;
 }
 
 void Cab::edge() {
     const Inputs in = held_;
-    held_ = pins_;
+    take_pins();
+    // What has nothing to do is left alone.
+    if (quiet_ && !(in.valid | in.rx_valid | in.rst)) {
+        timers_.edge(write_, slept_, false);
+        slot_ += 1 + slept_;
+        if (!timers_.quiet()) quiet_ = false;
+        return;
+    }
     const bool resetting = resetting_;
     resetting_ = in.rst;
     if (resetting) {
@@ -91,7 +98,7 @@ void Cab::edge() {
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
                      (at_work_ && work_.target == Target::DATA ? CPU : 0);
     const unsigned given = wants ? arbitrate(wants) : 0;
-    slot_ = (slot_ + 1 + slept_) % SLOTS;
+    slot_ += 1 + slept_;
     stored_ = false;
     const bool ready_signal = in_.ready_signal();
     const std::uint32_t before = states();
@@ -136,11 +143,28 @@ void Cab::edge() {
     ready_ = !spare_held_;
     irq_ = interrupts_.raised(states()) != 0;
     idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
+    quiet_ = idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
+    if (quiet_) write_.address = 0;
+}
+
+// The inputs count from the next edge on; of an access or a symbol only if there is one.
+void Cab::take_pins() {
+    held_.rst = pins_.rst;
+    held_.tx_ready = pins_.tx_ready;
+    held_.rx_valid = pins_.rx_valid;
+    if (pins_.rx_valid) held_.rx_payload = pins_.rx_payload;
+    held_.valid = pins_.valid;
+    if (!pins_.valid) return;
+    held_.write = pins_.write;
+    held_.kernel = pins_.kernel;
+    held_.select = pins_.select;
+    held_.address = pins_.address;
+    held_.write_data = pins_.write_data;
 }
 
 // Gives the cycle to the user of the slot if it wants it, else to the first in order.
 unsigned Cab::arbitrate(unsigned wants) {
-    if (const unsigned owner = wants & 1 << slot_) return owner;
+    if (const unsigned owner = wants & 1u << slot_ % SLOTS) return owner;
     for (const unsigned user : {FIBER_IN, FIBER_OUT, CPU, VME}) {
         if (wants & user) return user;
     }

@@ -59,6 +59,7 @@ class Cab {
         unsigned left = 0;          // cycles
     };
 
+    void take_pins();
     void reset();
     void begin(const Request& request);
     bool answer();
@@ -84,6 +85,7 @@ class Cab {
 
     // The bus.
     Inputs held_;
+    bool quiet_ = false;       // nothing but the time changes at an edge without input
     bool resetting_ = false;
     bool spare_held_ = false;  // an access waits here, and not at the pins
     Request spare_;

@@ -34,8 +34,7 @@ std::uint32_t FiberIn::oldest() const {
            put(reg::RX_QUEUE_LOST, (entry & LOST) != 0);
 }
 
-std::uint32_t FiberIn::edge(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors) {
-    if (rests_ && symbol < 0 && !write.address && !read) return 0;
+std::uint32_t FiberIn::change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors) {
     std::uint32_t raised = 0;
     const std::uint32_t almost = almost_, tail = tail_;
     const bool full = replies_.full();

@@ -20,7 +20,10 @@ class FiberIn {
     // An edge. `write`, `read`: what software writes, and the register that it reads, in this cycle; `stored`: the
     // memory is given for the word that waits; `symbol`: what arrives (-1: nothing). Adds to `errors`; returns the
     // interrupts that happen in this cycle.
-    std::uint32_t edge(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
+    std::uint32_t edge(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors) {
+        if (rests_ && symbol < 0 && !write.address && !read) return 0;
+        return change(write, read, stored, symbol, errors);
+    }
     void reset();
     // What arrives while nothing else happens.
     void arrive(int symbol) {
@@ -47,6 +50,9 @@ class FiberIn {
     std::uint32_t sum() const { return sum_.value(); }
     bool waits() const { return state_ == State::WAIT; }
 
+    // Nothing changes at an edge, even on the way to the queue's head, unless a symbol arrives or software comes.
+    bool rests() const { return rests_; }
+
     bool idle = true;            // nothing happens before a symbol arrives or software writes
     std::uint16_t level = 0;     // of the input queue
     std::uint32_t threshold = 0; // RX_THRESHOLD
@@ -63,6 +69,7 @@ class FiberIn {
     static constexpr unsigned RING = 2048;
     static constexpr std::uint16_t LOST = 0x200;  // beside a symbol in the queue: others were lost just before it
 
+    std::uint32_t change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
     bool input() const { return state_ == State::CLOSED && mode & reg::RX_MODE_DIRECT && head_ != visible_; }
     void sort(bool replies_full, Errors& errors, std::uint32_t& raised);
     void push(std::uint16_t symbol, Errors& errors);

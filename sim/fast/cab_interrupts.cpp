@@ -2,7 +2,8 @@
 
 namespace nectar::fast {
 
-void Interrupts::edge(const Write& write, std::uint32_t states, std::uint32_t events) {
+void Interrupts::change(const Write& write, std::uint32_t states, std::uint32_t events) {
+    --fresh_;
     raised_then_ = raised_before_;
     raised_before_ = raised(states);
     for (unsigned part = 0; part < 2; ++part) {

@@ -17,6 +17,6 @@ void destroy(void* board) { delete static_cast<fast::Cab*>(board); }
 }  // namespace
 
 extern const Kind FAST_CAB;
-const Kind FAST_CAB{"fast_cab", true, make, edge, state, edge, destroy, ""};
+const Kind FAST_CAB{"fastcab", true, make, edge, state, edge, destroy, ""};
 
 }  // namespace nectar

@@ -28,9 +28,8 @@ void FiberOut::reset() {
     *this = FiberOut{};
 }
 
-std::uint32_t FiberOut::edge(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
-                             bool ready_signal) {
-    if (idle && !write.address && !ready_signal) return 0;
+std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
+                               bool ready_signal) {
     std::uint32_t raised = 0;
     if (left_) {
         ++sent_;

@@ -12,7 +12,10 @@ class FiberOut {
     // An edge. `write`: what software writes in this cycle; `fetched`: the memory is given in it; `fiber_ready`: the
     // fiber takes a symbol; `ready_signal`: one has arrived. Returns the interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
-                       bool ready_signal);
+                       bool ready_signal) {
+        if (idle && !write.address && !ready_signal) return 0;
+        return change(write, memory, fetched, fiber_ready, ready_signal);
+    }
     void reset();
 
     // A word of an area is wanted in this cycle.
@@ -56,6 +59,8 @@ class FiberOut {
     static constexpr unsigned AHEAD = 16;
     static constexpr unsigned READY_LIMIT = 255;
 
+    std::uint32_t change(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
+                         bool ready_signal);
     static bool has_bytes(const Entry& entry) {
         return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
     }

@@ -9,7 +9,7 @@ constexpr std::uint32_t SEARCH = 10, SEARCH_AGAIN = 9;
 
 }  // namespace
 
-bool Timers::edge(const Write& write, std::uint32_t slept, bool clear) {
+bool Timers::look(const Write& write, std::uint32_t slept, bool clear) {
     const unsigned turn = now_ % cab::TIMERS;
     const bool writes = has(write.address);
     std::uint8_t fires = 0;
@@ -60,7 +60,12 @@ bool Timers::edge(const Write& write, std::uint32_t slept, bool clear) {
     } else if (searching_) {
         if (--searching_ && slept % cab::TIMERS) searching_ += SEARCH_AGAIN;
     }
-    wake_in = searching_ ? 0 : until_first();
+    if (searching_) {
+        wake_in = 0;
+    } else {
+        find_first();
+        wake_in = armed_ ? lead() : DISARMED;
+    }
     return fires;
 }
 
@@ -73,15 +78,16 @@ void Timers::rearm(unsigned timer) {
     }
 }
 
-// Edges up to the one before the first armed timer's; 0 if that is due.
-std::uint32_t Timers::until_first() const {
-    std::uint32_t least = DISARMED;
+void Timers::find_first() {
+    std::int32_t least = 0;
+    bool found = false;
     for (unsigned timer = 0; timer < cab::TIMERS; ++timer) {
         if (!(armed_ >> timer & 1)) continue;
-        const std::uint32_t lead = times_[2 * timer] - now_ - 1;
-        least = due(timer) ? 0 : lead < least ? lead : least;
+        const auto ahead = static_cast<std::int32_t>(times_[2 * timer] - now_);
+        if (!found || ahead < least) least = ahead;
+        found = true;
     }
-    return least;
+    first_ = now_ + static_cast<std::uint32_t>(least);
 }
 
 }  // namespace nectar::fast

@@ -3,12 +3,15 @@
 //
 //     cab_lockstep SEED CYCLES
 //
-// Prints one line of JSON; at a difference, the cycles before it, and the exit code is 1.
+// Prints one line of JSON, with the host's time for an evaluation of each; at a difference, the cycles before it, and the
+// exit code is 1.
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "cab_traffic.h"
 #include "fast/kinds.h"
@@ -19,6 +22,7 @@ using namespace nectar;
 
 constexpr unsigned MOOD_CYCLES = 3000;
 constexpr std::size_t HISTORY = 60;
+constexpr std::size_t REPLAYED = 100'000;  // cycles
 
 struct Shown {
     const char* name;
@@ -42,16 +46,45 @@ class Lockstep {
     }
 
     void report() const {
-        const auto ns = [&](const Side& side) {
-            return std::chrono::duration<double, std::nano>(side.spent).count() / static_cast<double>(cycle_);
-        };
         std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
                     "\"symbols_out\": %llu, \"slept\": %llu, \"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
                     static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, slept_,
-                    ns(rtl_), ns(fast_));
+                    replay(rtl_.kind), replay(fast_.kind));
     }
 
   private:
+    // The inputs of a cycle.
+    struct Inputs {
+        std::uint32_t address, write_data, slept;
+        std::uint16_t symbol;
+        std::uint8_t rst, valid, write, kernel, select, rx_valid, tx_ready;
+
+        void give(const Pins& pins) const {
+            *pins.rst = rst;
+            *pins.cpu.valid = valid;
+            *pins.cpu.address = address;
+            *pins.cpu.write = write;
+            *pins.cpu.kernel = kernel;
+            *pins.cpu.select = select;
+            *pins.cpu.write_data = write_data;
+            *pins.cpu.slept = slept;
+            *pins.ports[0].rx_valid = rx_valid;
+            *pins.ports[0].rx_payload = symbol;
+            *pins.ports[0].tx_ready = tx_ready;
+        }
+    };
+
+    // Nanoseconds of the host's processor for an edge of a board that gets the same inputs again.
+    double replay(const Kind& kind) const {
+        Side side(kind);
+        const std::clock_t begun = std::clock();
+        for (const Inputs& inputs : given_) {
+            inputs.give(side.pins);
+            side.edge();
+        }
+        return 1e9 * static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC / static_cast<double>(given_.size());
+    }
+
     bool same() {
         const Pins &a = rtl_.pins, &b = fast_.pins;
         const bool done = *a.cpu.done, valid = *a.ports[0].tx_valid;
@@ -103,20 +136,12 @@ class Lockstep {
         const int symbol = cycle_ < RESET_EDGES || *rtl_.pins.rst ? -1 : traffic_.symbol();
         symbols_in_ += symbol >= 0;
         ready_ = traffic_.fiber_ready();
-        for (Side* side : {&rtl_, &fast_}) {
-            const CpuPins& cpu = side->pins.cpu;
-            *cpu.valid = valid_;
-            *cpu.address = access_.address & 0xFFFFFF;
-            *cpu.write = access_.write;
-            *cpu.kernel = kernel_;
-            *cpu.select = access_.select;
-            *cpu.write_data = access_.data;
-            *cpu.slept = slept;
-            const PortPins& port = side->pins.ports[0];
-            *port.rx_valid = symbol >= 0;
-            if (symbol >= 0) *port.rx_payload = static_cast<std::uint16_t>(symbol);
-            *port.tx_ready = ready_;
-        }
+        if (symbol >= 0) symbol_ = static_cast<std::uint16_t>(symbol);
+        const Inputs inputs{access_.address & 0xFFFFFF, access_.data, slept, symbol_, *rtl_.pins.rst, valid_,
+                            access_.write, kernel_, access_.select, symbol >= 0, ready_};
+        inputs.give(rtl_.pins);
+        inputs.give(fast_.pins);
+        if (given_.size() < REPLAYED) given_.push_back(inputs);
         asleep_ = !valid_ && symbol < 0 && !*rtl_.pins.rst;
         char line[200];
         std::snprintf(line, sizeof line, "%llu%s%s", static_cast<unsigned long long>(cycle_ + 1),
@@ -176,6 +201,8 @@ class Lockstep {
     std::uint32_t now_ = 0;
     bool valid_ = false, kernel_ = false, ready_ = true, asleep_ = false;
     Access access_{};
+    std::uint16_t symbol_ = 0;
+    std::vector<Inputs> given_;
     std::deque<Access> outstanding_;
     unsigned gap_ = 0, resets_ = 0;
     std::deque<std::string> history_;

@@ -1,7 +1,6 @@
 // Two boards of the same kind, clocked together with equal inputs; whoever uses it compares what they show.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -27,14 +26,13 @@ class Dice {
     std::mt19937_64 engine_;
 };
 
-// A board of a kind, with the host's time that its evaluations have taken.
+// A board of a kind.
 struct Side {
     const Kind& kind;
     VerilatedContext context;
     Pins pins;
     void* model;
     void* state;
-    std::chrono::steady_clock::duration spent{};
 
     explicit Side(const Kind& of) : kind(of), model(kind.make(&context, "board", pins)), state(kind.state(model)) {}
     Side(const Side&) = delete;
@@ -42,7 +40,6 @@ struct Side {
     ~Side() { kind.destroy(model); }
 
     void edge() {
-        const auto begun = std::chrono::steady_clock::now();
         if (pins.clk_before) {
             *pins.clk_before = 0;
         } else {
@@ -51,7 +48,6 @@ struct Side {
         }
         *pins.clk = 1;
         kind.quick(state);
-        spent += std::chrono::steady_clock::now() - begun;
     }
 };
 
