@@ -47,9 +47,10 @@ class Lockstep {
 
     void report() const {
         std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
-                    "\"symbols_out\": %llu, \"slept\": %llu, \"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
-                    static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, slept_,
-                    replay(rtl_.kind), replay(fast_.kind));
+                    "\"symbols_out\": %llu, \"packets_in\": %llu, \"packets_out\": %llu, \"slept\": %llu, "
+                    "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
+                    static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, packets_in_,
+                    packets_out_, slept_, replay(rtl_.kind), replay(fast_.kind));
     }
 
   private:
@@ -127,7 +128,13 @@ class Lockstep {
             refused_ += *seen.cpu.error;
             outstanding_.pop_front();
         }
-        if (*seen.ports[0].tx_valid && ready_) ++symbols_out_;
+        if (*seen.ports[0].tx_valid && ready_) {
+            ++symbols_out_;
+            packets_out_ += *seen.ports[0].tx_payload == static_cast<std::uint16_t>(Control::END);
+        }
+        const bool stores = *seen.probes.channels[1];
+        packets_in_ += stores && !stores_;
+        stores_ = stores;
         const std::uint32_t slept = asleep_ && traffic_.sleeps() ? sleep() : 0;
         slept_ += slept;
         now_ += slept + 1;
@@ -199,7 +206,7 @@ class Lockstep {
     CabTraffic traffic_;
     std::uint64_t cycle_ = 0;
     std::uint32_t now_ = 0;
-    bool valid_ = false, kernel_ = false, ready_ = true, asleep_ = false;
+    bool valid_ = false, kernel_ = false, ready_ = true, asleep_ = false, stores_ = false;
     Access access_{};
     std::uint16_t symbol_ = 0;
     std::vector<Inputs> given_;
@@ -208,6 +215,7 @@ class Lockstep {
     std::deque<std::string> history_;
     std::string inputs_;
     unsigned long long accesses_ = 0, refused_ = 0, symbols_in_ = 0, symbols_out_ = 0, slept_ = 0;
+    unsigned long long packets_in_ = 0, packets_out_ = 0;
 };
 
 }  // namespace
