@@ -19,7 +19,8 @@ constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t b
 
 }  // namespace
 
-Cab::Cab() : data_(region::DATA_BYTES), program_(region::PROGRAM_BYTES) {}
+Cab::Cab(bool vme)
+    : data_(region::DATA_BYTES), program_(region::PROGRAM_BYTES), vme_(vme ? std::make_unique<Vme>() : nullptr) {}
 
 void Cab::connect(Pins& pins) {
     pins.clk = &clk_;
@@ -45,6 +46,7 @@ void Cab::connect(Pins& pins) {
     pins.probes.levels.push_back(&in_.level);
     pins.probes.channels.push_back(&out_.working);
     pins.probes.channels.push_back(&in_.scatter.running);
+    if (vme_) vme_->connect(pins.vme);
 }
 
 void Cab::reset() {
@@ -56,6 +58,8 @@ void Cab::reset() {
     write_ = Write{};
     read_ = 0;
     done_ = 0;
+    turn_ = false;
+    if (vme_) vme_->reset();
     protection_.reset();
     out_.reset();
     in_.reset();
@@ -89,10 +93,9 @@ void Cab::edge() {
     // What the last access does.
     write_.address = 0;
     read_ = 0;
-    done_ = ended_;
+    done_ = 0;
     std::uint32_t raised = 0;
-    if (ended_) error_ = answer();
-    if (ended_ && !last_.allowed) raised |= irq::TRAP;
+    if (ended_) respond(raised);
 
     // Who has data memory.
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
@@ -117,16 +120,8 @@ void Cab::edge() {
     raised |= out_.edge(write_, data_.words(), given & FIBER_OUT, in.tx_ready, ready_signal);
     raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
 
-    const bool asked = spare_held_ || in.valid;
-    if (asked) {
-        const Request request = spare_held_ ? spare_
-                                            : Request{in.address, in.write_data, in.select, in.write != 0,
-                                                      in.kernel != 0};
-        spare_held_ = !free;
-        spare_ = request;
-        if (free) begin(request);
-    }
-
+    const bool taken = next(in, free);
+    if (vme_) raised |= vme_->edge(write_, taken);
     const bool clear = write_.address == reg::RESET && write_.data & reg::RESET_BOARD;
     if (timers_.edge(write_, slept_, clear)) raised |= irq::TIMER;
     if (errors.any() && count_errors(errors)) raised |= irq::ERROR;
@@ -143,7 +138,8 @@ void Cab::edge() {
     ready_ = !spare_held_;
     irq_ = interrupts_.raised(states()) != 0;
     idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
-    quiet_ = idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
+    if (vme_) idle_ = idle_ && vme_->idle() && !(ended_ && last_.vme);
+    quiet_ = !vme_ && idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
     if (quiet_) write_.address = 0;
 }
 
@@ -171,15 +167,35 @@ unsigned Cab::arbitrate(unsigned wants) {
     return 0;
 }
 
-void Cab::begin(const Request& request) {
+// Begins the next access, if one may and is wanted. Returns whether it is VME's.
+bool Cab::next(const Inputs& in, bool free) {
+    const bool wanted = vme_ && vme_->wants();
+    const bool asked = spare_held_ || in.valid;
+    const bool cpu = free && asked && !(wanted && turn_) && !(vme_ && vme_->locks());
+    const bool vme = free && wanted && !cpu;
+    if (asked) {
+        const Request request = spare_held_ ? spare_
+                                            : Request{in.address, in.write_data, in.select, in.write != 0,
+                                                      in.kernel != 0};
+        spare_held_ = !cpu;
+        spare_ = request;
+        if (cpu) begin(request, false);
+    }
+    if (vme) begin(vme_->request(), true);
+    if (cpu || vme) turn_ = cpu;
+    return vme;
+}
+
+void Cab::begin(const Request& request, bool vme) {
     at_work_ = true;
     work_.request = request;
     const std::uint32_t address = request.address & WORD_MASK;
-    const unsigned domain = request.kernel ? cab::KERNEL : protection_.current;
+    const unsigned domain = vme ? cab::DOMAINS - 1 : request.kernel ? cab::KERNEL : protection_.current;
     const bool table = within(address, region::PROTECTION, region::PROTECTION_BYTES);
     const bool registers = within(address, region::REGISTERS, region::REGISTERS_BYTES);
     const bool kernels = registers && address - region::REGISTERS >= cab::KERNEL_PAGE;
-    work_.domain = domain;
+    work_.domain = static_cast<std::uint8_t>(domain);
+    work_.vme = vme;
     work_.allowed = domain == cab::KERNEL || (!table && !kernels &&
                                               protection_.allows(domain, address, request.write ? cab::WRITE : cab::READ));
     work_.settles = table || (kernels && request.write);
@@ -268,16 +284,29 @@ void Cab::look_up() {
     }
 }
 
-// Answers the access that has ended. Returns whether in an error.
-bool Cab::answer() {
+// Does what the access that has ended does, and answers it.
+void Cab::respond(std::uint32_t& raised) {
+    std::uint32_t data = 0;
+    const bool error = answer(data);
+    if (!last_.allowed) raised |= irq::TRAP;
+    if (last_.vme) {
+        vme_->answer(data, error);
+        return;
+    }
+    done_ = 1;
+    error_ = error;
+    read_data_ = data;
+}
+
+// Returns whether the access that has ended is an error; `data`: what it has read, else 0.
+bool Cab::answer(std::uint32_t& data) {
     const Request& request = last_.request;
     const std::uint32_t address = request.address & WORD_MASK;
-    read_data_ = 0;
     if (!last_.allowed) {
         // Of an area it is the look-up that tells what is forbidden.
         const bool writes = walk_.denied ? address != reg::TX_AREA : request.write;
         protection_.record(walk_.denied ? walk_.address : request.address, last_.domain,
-                           writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, false);
+                           writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, last_.vme);
         walk_.denied = false;
         return true;
     }
@@ -285,20 +314,12 @@ bool Cab::answer() {
         case Target::NOTHING: return true;
         case Target::REGISTERS:
             if (request.select != 0xF || last_failed_) return true;
-            if (request.write) return !store(address, request.data);
-            {
-                bool known = true;
-                read_data_ = load(address, known);
-                return !known;
-            }
+            return request.write ? !store(address, request.data) : !load(address, data);
         case Target::TABLE:
-            if (request.write) {
-                protection_.write(address - region::PROTECTION, request.data, request.select);
-                return false;
-            }
+            if (request.write) protection_.write(address - region::PROTECTION, request.data, request.select);
             [[fallthrough]];
         default:
-            if (!request.write) read_data_ = word_;
+            if (!request.write) data = word_;
             return false;
     }
 }

@@ -2,28 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "board.h"
 #include "cab_in.h"
 #include "cab_interrupts.h"
 #include "cab_out.h"
 #include "cab_protection.h"
+#include "cab_request.h"
 #include "cab_timers.h"
+#include "cab_vme.h"
 
 namespace nectar::fast {
 
-// An access, as the CPU asks for it.
-struct Request {
-    std::uint32_t address = 0;
-    std::uint32_t data = 0;
-    std::uint8_t select = 0;
-    bool write = false;
-    bool kernel = false;
-};
-
 class Cab {
   public:
-    Cab();
+    // `vme`: the board has a VME interface.
+    explicit Cab(bool vme);
     Cab(const Cab&) = delete;
     Cab& operator=(const Cab&) = delete;
 
@@ -47,6 +43,7 @@ class Cab {
         Target target = Target::NOTHING;
         bool allowed = false;
         std::uint8_t domain = 0;
+        bool vme = false;       // VME's
         bool settles = false;  // the access behind it has to find what it has done
         std::uint32_t table = 0;
     };
@@ -61,13 +58,16 @@ class Cab {
 
     void take_pins();
     void reset();
-    void begin(const Request& request);
-    bool answer();
+    void begin(const Request& request, bool vme);
+    bool next(const Inputs& in, bool free);
+    void respond(std::uint32_t& raised);
+    bool answer(std::uint32_t& data);
     bool make(bool given);
     bool walk();
     void look_up();
     bool refuses(std::uint32_t address, std::uint32_t data) const;
-    std::uint32_t load(std::uint32_t address, bool& known);
+    bool load(std::uint32_t address, std::uint32_t& data);
+    std::optional<std::uint32_t> value(std::uint32_t address) const;
     bool store(std::uint32_t address, std::uint32_t data);
     void write_kernel();
     unsigned arbitrate(unsigned wants);
@@ -91,6 +91,7 @@ class Cab {
     Request spare_;
     bool at_work_ = false;     // the memories are asked
     Work work_;
+    bool turn_ = false;        // VME's, if CPU and VME both want something
     Walk walk_;
     bool settling_ = false;
     bool ended_ = false;       // its effect comes in this cycle
@@ -109,6 +110,7 @@ class Cab {
     Timers timers_;
     Interrupts interrupts_;
     std::uint8_t errors_[4] = {};
+    std::unique_ptr<Vme> vme_;  // null: there is none
 };
 
 }  // namespace nectar::fast

@@ -5,8 +5,9 @@ namespace nectar {
 
 namespace {
 
+template <bool VME>
 void* make(VerilatedContext*, const char*, Pins& pins) {
-    auto* board = new fast::Cab;
+    auto* board = new fast::Cab(VME);
     board->connect(pins);
     return board;
 }
@@ -16,7 +17,7 @@ void destroy(void* board) { delete static_cast<fast::Cab*>(board); }
 
 }  // namespace
 
-extern const Kind FAST_CAB;
-const Kind FAST_CAB{"fastcab", true, make, edge, state, edge, destroy, ""};
+const Kind FAST_CAB{"fastcab", true, make<false>, edge, state, edge, destroy, ""};
+const Kind FAST_VMECAB{"fastvmecab", true, make<true>, edge, state, edge, destroy, ""};
 
 }  // namespace nectar

@@ -17,9 +17,22 @@ constexpr std::uint32_t CONFIG_WORD =
 
 }  // namespace
 
-// The register at `address`, as it is in this cycle; not `known` if there is none that can be read.
-std::uint32_t Cab::load(std::uint32_t address, bool& known) {
+// Reads the register at `address`, as it is in this cycle. False if there is none that can be read.
+bool Cab::load(std::uint32_t address, std::uint32_t& data) {
     read_ = address;
+    if (vme_ && Vme::has(address, false)) {
+        data = vme_->load(address);
+    } else if (Timers::has(address)) {
+        data = timers_.time(address);
+    } else {
+        const std::optional<std::uint32_t> found = value(address);
+        data = found.value_or(0);
+        return found.has_value();
+    }
+    return true;
+}
+
+std::optional<std::uint32_t> Cab::value(std::uint32_t address) const {
     switch (address) {
         case reg::IRQ_PENDING: return interrupts_.pending(states());
         case reg::RX_RESULT: return in_.result();
@@ -51,7 +64,7 @@ std::uint32_t Cab::load(std::uint32_t address, bool& known) {
         case reg::IRQ_THRESHOLD: return interrupts_.threshold;
         case reg::IRQ_LEVEL0: return interrupts_.levels(0);
         case reg::IRQ_LEVEL1: return interrupts_.levels(1);
-        case reg::CONFIG: return CONFIG_WORD;
+        case reg::CONFIG: return CONFIG_WORD | put(reg::CONFIG_VME, vme_ != nullptr);
         case reg::TIMER_FIRED: return timers_.fired();
         case reg::TIMER_ARMED: return timers_.armed();
         case reg::DOMAIN:
@@ -59,10 +72,8 @@ std::uint32_t Cab::load(std::uint32_t address, bool& known) {
         case reg::DOMAINS_ON: return protection_.on;
         case reg::TRAP_ADDRESS: return protection_.trap_address;
         case reg::TRAP_INFO: return protection_.info;
-        default: break;
+        default: return std::nullopt;
     }
-    known = Timers::has(address);
-    return known ? timers_.time(address) : 0;
 }
 
 // Whether the register at `address`, which can be written, does not take `data` now.
@@ -76,7 +87,7 @@ bool Cab::refuses(std::uint32_t address, std::uint32_t data) const {
         case reg::RX_START: return !in_.waits() || !inside(in_.scatter.address, data & reg::RX_START_LIMIT);
         case reg::RX_MODE:
             return get(reg::RX_MODE_CHECK, data) > cab::NONE || get(reg::RX_MODE_SKIP, data) > cab::HEADER_BYTES;
-        default: return false;
+        default: return vme_ && vme_->refuses(address, data);
     }
 }
 
@@ -109,7 +120,7 @@ bool Cab::store(std::uint32_t address, std::uint32_t data) {
         case reg::TRAP_INFO:
         case reg::RESET: break;
         default:
-            if (!Timers::has(address)) return false;
+            if (!Timers::has(address) && !(vme_ && Vme::has(address, true))) return false;
     }
     if (refuses(address, data)) return false;
     write_ = {address, data};

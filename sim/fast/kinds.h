@@ -8,5 +8,7 @@ namespace nectar {
 
 // A CAB as docs/cab.md specifies it, with memories of full size and an empty PROM.
 extern const Kind FAST_CAB;
+// The same with VME, as far as a node's bus reaches it.
+extern const Kind FAST_VMECAB;
 
 }  // namespace nectar
