@@ -85,7 +85,7 @@ void Cab::edge() {
         reset();
         in_.arrive(in.rx_valid ? in.rx_payload : -1);
         ready_ = 1;
-        idle_ = !resetting_ && in_.idle;
+        idle_ = !resetting_ && in_.idle && (!vme_ || vme_->idle());
         irq_ = 0;
         return;
     }
@@ -138,7 +138,7 @@ void Cab::edge() {
     ready_ = !spare_held_;
     irq_ = interrupts_.raised(states()) != 0;
     idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
-    if (vme_) idle_ = idle_ && vme_->idle() && !(ended_ && last_.vme);
+    if (vme_) idle_ = idle_ && vme_->idle();
     quiet_ = !vme_ && idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
     if (quiet_) write_.address = 0;
 }

@@ -19,17 +19,16 @@ void Vme::connect(VmePins& pins) {
 }
 
 void Vme::reset() {
-    held_ = first_ = second_ = Lines{};
     state_ = State::WAITS;
     access_ = Access::NONE;
     request_ = Request{};
-    answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
-    dtack_ = berr_ = irq_ = 0;
+    answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
+    dtack_ = berr_ = irq_ = waiting_ = taken_ = 0;
     window_ = 0;
-    idle_ = true;
+    shift();
 }
 
-bool Vme::in_data() const { return request_.address - region::DATA < region::DATA_BYTES; }
+bool Vme::in_data() const { return transfer_ - region::DATA < region::DATA_BYTES; }
 
 // The bytes of a word that the strobes name; DS1* is for the byte at the even address.
 std::uint8_t Vme::selected() const {
@@ -60,89 +59,87 @@ void Vme::follow(bool taken) {
         access_ = Access::NONE;
         // Made ahead of a transfer, or behind one.
         if (state_ != State::ASKS) {
-            failed_ = error_;
+            failed_ = request_.write && error_;
             ready_ = !request_.write && !error_;
         }
     }
 }
 
-// The strobes of a transfer have been seen.
-void Vme::begin() {
-    if (!iack_n_) {
-        state_ = State::LOOKS;
-        left_ = 1;
-    } else if (!later_ || !in_data()) {
-        state_ = State::LOOKS;
-        left_ = (later_ ? LATER : FIRST) - 1;
-    } else if (access_ != Access::NONE) {
-        return;  // that of the transfer before is not over yet
-    } else if (failed_) {
-        failed_ = false;
-        pull(true);
-    } else if (request_.write) {
-        next();
-        request_.data = data_;
-        access_ = Access::NEXT;
-        pull(false);
-    } else {
+// The strobes of a transfer have been seen. `over`: so was the access of the transfer before, or ahead of this one.
+void Vme::begin(bool over) {
+    const bool fast = later_ && in_data();
+    if (!iack_n_) return look_for(1);
+    if (fast && !over) return;
+    if (later_) transfer_ += WORD_BYTES;
+    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
+    if (write_n_) {
         to_lines(word_);
-        pull(false);
         read_ahead(Access::WANTED);
+    } else {
+        request_.address = transfer_;
+        request_.data = from_lines();
+        access_ = Access::NEXT;
     }
+    pull(false);
 }
 
-void Vme::next() { request_.address += WORD_BYTES; }
+void Vme::look_for(unsigned cycles) {
+    state_ = State::LOOKS;
+    left_ = cycles;
+}
 
 // The next word of a block, if it may come.
 void Vme::read_ahead(Access access) {
     ready_ = false;
-    if ((request_.address + WORD_BYTES) % vme::BLOCK_BYTES == 0) return;
-    next();
-    access_ = access;
+    request_.address = transfer_ + WORD_BYTES;
+    if (request_.address % vme::BLOCK_BYTES != 0) access_ = access;
 }
 
 // The address has been looked at: an access is wanted.
 void Vme::look() {
-    if (later_) {
-        next();
-    } else {
-        request_.address = (address_ << 1) & ~(WORD_BYTES - 1);
+    if (failed_) {
+        failed_ = false;
+        return pull(true);
+    }
+    if (!later_) {
+        transfer_ = (address_ << 1) & ~(WORD_BYTES - 1);
         block_ = am_ == vme::A24_USER_BLOCK;
     }
-    request_.write = !write_n_;
-    request_.select = selected();
-    request_.data = from_lines();
+    request_ = {transfer_, from_lines(), selected(), !write_n_, false};
     access_ = Access::WANTED;
     state_ = State::ASKS;
 }
 
-// Answers with a status/ID if that level waits. Returns the interrupt that this is.
-std::uint32_t Vme::acknowledge() {
+// Answers with a status/ID if that level waits; it does so for one cycle more.
+void Vme::acknowledge() {
     const unsigned level = address_ & 7;
     if (!level || !(irq_ >> (level - 1) & 1)) {
         state_ = State::WAITS;
-        return 0;
+        return;
     }
     irq_ &= ~(1u << (level - 1));
+    taken_ = irq_ ^ waiting_;
     data_out_ = SYSTEM_HIGH | vectors_[level];
     pull(false);
-    return irq::VME_TAKEN;
 }
 
 std::uint32_t Vme::edge(const Write& write, bool taken) {
     std::uint32_t raised = 0;
     if (unlocks_) locks_ = unlocks_ = false;
     const bool answered = answered_;
+    const bool over = access_ == Access::NONE;
     follow(taken);
-    answered_ = false;
+    if (taken_) raised = irq::VME_TAKEN;
+    waiting_ &= ~taken_;
+    taken_ = 0;
     switch (state_) {
         case State::WAITS:
-            if (second_.asks()) begin();
+            if (second_.asks()) begin(over);
             break;
         case State::LOOKS:
             if (--left_ > 0) break;
             if (!iack_n_) {
-                raised = acknowledge();
+                acknowledge();
             } else {
                 look();
             }
@@ -175,12 +172,20 @@ std::uint32_t Vme::edge(const Write& write, bool taken) {
         const unsigned level = get(reg::VME_INTERRUPT_LEVEL, write.data);
         vectors_[level] = static_cast<std::uint8_t>(get(reg::VME_INTERRUPT_VECTOR, write.data));
         irq_ |= 1u << (level - 1);
+        waiting_ |= 1u << (level - 1);
     }
+    answered_ = answers_;
+    answers_ = false;
+    shift();
+    return raised;
+}
+
+// The lines go on by a flip-flop.
+void Vme::shift() {
     second_ = first_;
     first_ = held_;
     held_ = given_;
     idle_ = !(held_.low() || first_.low() || second_.low() || access_ != Access::NONE);
-    return raised;
 }
 
 bool Vme::has(std::uint32_t address, bool to_write) {
@@ -195,12 +200,12 @@ bool Vme::has(std::uint32_t address, bool to_write) {
 bool Vme::refuses(std::uint32_t address, std::uint32_t data) const {
     if (address != reg::VME_INTERRUPT) return false;
     const unsigned level = get(reg::VME_INTERRUPT_LEVEL, data);
-    return !level || irq_ >> (level - 1) & 1;
+    return !level || waiting_ >> (level - 1) & 1;
 }
 
 std::uint32_t Vme::load(std::uint32_t address) const {
     switch (address) {
-        case reg::VME_INTERRUPT: return put(reg::VME_INTERRUPT_PENDING, irq_);
+        case reg::VME_INTERRUPT: return put(reg::VME_INTERRUPT_PENDING, waiting_);
         case reg::VME_WINDOW: return window_;
         default: return 0;
     }

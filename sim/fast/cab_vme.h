@@ -18,7 +18,7 @@ class Vme {
     void reset();
     // The answer to the access that was taken, to be seen from the next cycle on.
     void answer(std::uint32_t data, bool error) {
-        answered_ = true;
+        answers_ = true;
         word_ = data;
         error_ = error;
     }
@@ -48,12 +48,13 @@ class Vme {
     enum class Access : std::uint8_t { NONE, NEXT, WANTED, TAKEN };
 
     void follow(bool taken);
-    void begin();
-    void next();
+    void begin(bool over);
+    void look_for(unsigned cycles);
     void read_ahead(Access access);
     void look();
     void pull(bool error);
-    std::uint32_t acknowledge();
+    void acknowledge();
+    void shift();
     bool in_data() const;
     std::uint8_t selected() const;
     std::uint32_t from_lines() const;
@@ -70,15 +71,17 @@ class Vme {
     unsigned left_ = 0;       // cycles of LOOKS
     Access access_ = Access::NONE;
     Request request_;
-    bool answered_ = false, error_ = false;
+    std::uint32_t transfer_ = 0;  // address of the word that is being transferred
+    bool answers_ = false, answered_ = false, error_ = false;
     std::uint32_t word_ = 0;  // that was read
     bool block_ = false;      // the cycle is a block
     bool later_ = false;      // a transfer of the block has been made
     bool ready_ = false;      // the next word has been read ahead
-    bool failed_ = false;     // the access ahead of a transfer, or behind one, was refused
+    bool failed_ = false;     // a write behind its answer was refused
     bool locks_ = false, unlocks_ = false;
     bool idle_ = true;
 
+    std::uint8_t waiting_ = 0, taken_ = 0;  // levels that wait for an acknowledgment; that have got it
     std::uint8_t vectors_[vme::LEVELS + 1] = {};
     std::uint32_t window_ = 0;  // VME_WINDOW
 };

@@ -1,13 +1,14 @@
 // A CAB of the RTL and the fast one, pin by pin: both get the same random inputs, and must show the same outputs in
 // every cycle.
 //
-//     cab_lockstep SEED CYCLES
+//     cab_lockstep cab|vmecab SEED CYCLES
 //
 // Prints one line of JSON, with the host's time for an evaluation of each; at a difference, the cycles before it, and the
 // exit code is 1.
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <deque>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "cab_traffic.h"
 #include "fast/kinds.h"
+#include "vme.h"
 
 namespace {
 
@@ -29,9 +31,21 @@ struct Shown {
     std::uint32_t values[2];
 };
 
+// A node's bus at a board, and what its CPU sees of it.
+struct NodeBus {
+    VmeBus bus;
+    CpuPins cpu;
+
+    explicit NodeBus(const VmePins& pins) : bus(pins, prototype::CAB_PERIOD_PS), cpu(bus.cpu()) {}
+};
+
 class Lockstep {
   public:
-    Lockstep(const Kind& rtl, const Kind& fast, std::uint64_t seed) : rtl_(rtl), fast_(fast), traffic_(seed) {}
+    Lockstep(const Kind& rtl, const Kind& fast, std::uint64_t seed)
+        : rtl_(rtl), fast_(fast), traffic_(seed, rtl_.pins.vme.as_n != nullptr) {
+        if (!rtl_.pins.vme.as_n) return;
+        for (const Side* side : {&rtl_, &fast_}) nodes_.push_back(std::make_unique<NodeBus>(side->pins.vme));
+    }
 
     // Returns whether all outputs were the same in so many cycles.
     bool run(std::uint64_t cycles) {
@@ -41,6 +55,7 @@ class Lockstep {
             drive();
             rtl_.edge();
             fast_.edge();
+            for (auto& node : nodes_) node->bus.settle();
         }
         return true;
     }
@@ -48,9 +63,10 @@ class Lockstep {
     void report() const {
         std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
                     "\"symbols_out\": %llu, \"packets_in\": %llu, \"packets_out\": %llu, \"slept\": %llu, "
+                    "\"node_accesses\": %llu, \"node_refused\": %llu, "
                     "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
                     static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, packets_in_,
-                    packets_out_, slept_, replay(rtl_.kind), replay(fast_.kind));
+                    packets_out_, slept_, node_accesses_, node_refused_, replay(rtl_.kind), replay(fast_.kind));
     }
 
   private:
@@ -103,15 +119,27 @@ class Lockstep {
             {"sending", {*a.probes.channels[0] != 0, *b.probes.channels[0] != 0}},
             {"storing", {*a.probes.channels[1] != 0, *b.probes.channels[1] != 0}},
         };
-        char line[400];
+        char line[600];
         int length = 0;
         bool equal = true;
-        for (const Shown& output : shown) {
+        const auto look = [&](const Shown& output) {
             equal = equal && output.values[0] == output.values[1];
             length += std::snprintf(line + length, sizeof line - length, " %s=%x", output.name, output.values[0]);
             if (output.values[0] != output.values[1]) {
                 length += std::snprintf(line + length, sizeof line - length, "/%x", output.values[1]);
             }
+        };
+        for (const Shown& output : shown) look(output);
+        if (!nodes_.empty()) {
+            const CpuPins &c = nodes_[0]->cpu, &d = nodes_[1]->cpu;
+            look({"dtack", {*a.vme.dtack_pull, *b.vme.dtack_pull}});
+            look({"berr", {*a.vme.berr_pull, *b.vme.berr_pull}});
+            look({"irq_pull", {*a.vme.irq_pull, *b.vme.irq_pull}});
+            look({"node_ready", {*c.ready, *d.ready}});
+            look({"node_done", {*c.done, *d.done}});
+            look({"node_error", {*c.done ? *c.error : 0u, *d.done ? *d.error : 0u}});
+            look({"node_data", {*c.done ? *c.read_data : 0u, *d.done ? *d.read_data : 0u}});
+            length += std::snprintf(line + length, sizeof line - length, " as=%d ds=%d", *a.vme.as_n, *a.vme.ds_n);
         }
         history_.push_back(inputs_ + " |" + line);
         if (history_.size() > HISTORY) history_.pop_front();
@@ -138,6 +166,7 @@ class Lockstep {
         const std::uint32_t slept = asleep_ && traffic_.sleeps() ? sleep() : 0;
         slept_ += slept;
         now_ += slept + 1;
+        if (!nodes_.empty()) drive_node();
         reset();
         request();
         const int symbol = cycle_ < RESET_EDGES || *rtl_.pins.rst ? -1 : traffic_.symbol();
@@ -149,17 +178,49 @@ class Lockstep {
         inputs.give(rtl_.pins);
         inputs.give(fast_.pins);
         if (given_.size() < REPLAYED) given_.push_back(inputs);
-        asleep_ = !valid_ && symbol < 0 && !*rtl_.pins.rst;
+        asleep_ = !valid_ && symbol < 0 && !*rtl_.pins.rst && (nodes_.empty() || nodes_[0]->bus.idle());
         char line[200];
         std::snprintf(line, sizeof line, "%llu%s%s", static_cast<unsigned long long>(cycle_ + 1),
                       *rtl_.pins.rst ? " RST" : "", ready_ ? "" : " -");
         inputs_ = line;
+        if (!wanted_.empty()) {
+            const Access& first = wanted_.front();
+            std::snprintf(line, sizeof line, " node %s %x sel=%x of %zu", first.write ? "W" : "R", first.address,
+                          first.select, wanted_.size());
+            inputs_ += line;
+        }
         if (slept) inputs_ += " slept=" + std::to_string(slept);
         if (symbol >= 0) std::snprintf(line, sizeof line, " rx=%x", symbol), inputs_ += line;
         if (valid_) {
             std::snprintf(line, sizeof line, " %s %x%s sel=%x data=%x", access_.write ? "W" : "R",
                           access_.address & 0xFFFFFF, kernel_ ? "k" : "", access_.select, access_.data);
             inputs_ += line;
+        }
+    }
+
+    // What the node's CPU asks, of both boards; the engine does not begin earlier.
+    void drive_node() {
+        if (cycle_ < RESET_EDGES) return;
+        for (auto& node : nodes_) node->bus.edge();
+        const CpuPins& seen = nodes_[0]->cpu;
+        if (!wanted_.empty() && *seen.ready) {
+            wanted_.pop_front();
+            ++node_accesses_;
+        }
+        if (*seen.done) node_refused_ += *seen.error;
+        if (wanted_.empty()) {
+            const std::vector<Access> more = traffic_.node();
+            wanted_.assign(more.begin(), more.end());
+        }
+        for (auto& node : nodes_) {
+            *node->cpu.valid = !wanted_.empty();
+            *node->cpu.left = static_cast<std::uint32_t>(wanted_.size());
+            if (wanted_.empty()) continue;
+            const Access& access = wanted_.front();
+            *node->cpu.address = access.address;
+            *node->cpu.write = access.write;
+            *node->cpu.select = access.select;
+            *node->cpu.write_data = access.data;
         }
     }
 
@@ -176,7 +237,7 @@ class Lockstep {
             return;
         }
         if (resets_ > 0) --resets_;
-        if (traffic_.mood.resets && traffic_.dice.once(1500)) resets_ = 1 + traffic_.dice.below(3);
+        if (traffic_.mood.resets && traffic_.dice.once(1500)) resets_ = nodes_.empty() ? 1 + traffic_.dice.below(3) : RESET_EDGES;
         for (Side* side : {&rtl_, &fast_}) *side->pins.rst = resets_ > 0;
         if (resets_ > 0) outstanding_.clear();
     }
@@ -212,21 +273,26 @@ class Lockstep {
     std::vector<Inputs> given_;
     std::deque<Access> outstanding_;
     unsigned gap_ = 0, resets_ = 0;
+    std::vector<std::unique_ptr<NodeBus>> nodes_;  // of the RTL, of the fast one; none without VME
+    std::deque<Access> wanted_;                     // by the node
     std::deque<std::string> history_;
     std::string inputs_;
     unsigned long long accesses_ = 0, refused_ = 0, symbols_in_ = 0, symbols_out_ = 0, slept_ = 0;
-    unsigned long long packets_in_ = 0, packets_out_ = 0;
+    unsigned long long packets_in_ = 0, packets_out_ = 0, node_accesses_ = 0, node_refused_ = 0;
 };
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3) {
-        std::fprintf(stderr, "cab_lockstep SEED CYCLES\n");
+    const bool vme = count == 4 && std::strcmp(arguments[1], "vmecab") == 0;
+    if (count != 4 || (!vme && std::strcmp(arguments[1], "cab") != 0)) {
+        std::fprintf(stderr, "cab_lockstep cab|vmecab SEED CYCLES\n");
         return 2;
     }
-    Lockstep lockstep(*nectar::KINDS[0], nectar::FAST_CAB, std::strtoull(arguments[1], nullptr, 10));
-    const bool same = lockstep.run(std::strtoull(arguments[2], nullptr, 10));
+    const nectar::Kind* const* rtl = nectar::KINDS;
+    while (std::strcmp((*rtl)->name, arguments[1]) != 0) ++rtl;
+    Lockstep lockstep(**rtl, vme ? nectar::FAST_VMECAB : nectar::FAST_CAB, std::strtoull(arguments[2], nullptr, 10));
+    const bool same = lockstep.run(std::strtoull(arguments[3], nullptr, 10));
     lockstep.report();
     return !same;
 }

@@ -19,6 +19,8 @@ std::uint32_t compare_of(unsigned timer) {
 }
 std::uint32_t period_of(unsigned timer) { return reg::TIMER0_PERIOD + 8 * timer; }
 
+constexpr std::uint32_t put_field(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
+
 constexpr unsigned DOMAINS_USED = 4;
 constexpr std::uint32_t USED_BYTES = 8 << 10;  // of data memory, most of the time
 
@@ -40,7 +42,21 @@ std::uint16_t internet(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-CabTraffic::CabTraffic(std::uint64_t seed) : dice(seed) { new_mood(); }
+CabTraffic::CabTraffic(std::uint64_t seed, bool vme) : dice(seed), vme_(vme) {
+    new_mood();
+    if (vme) permit();
+}
+
+// VME's domain may use what is used.
+void CabTraffic::permit() {
+    constexpr std::uint32_t ALL = 0x07070707, TABLE = region::PROTECTION + ((cab::DOMAINS - 1) << 14);
+    constexpr std::uint32_t PAGES = 4 << cab::PAGE_BITS;  // with rights in one word
+    for (const std::uint32_t base : {region::DATA, region::PROGRAM, region::PROM}) {
+        for (std::uint32_t at = base; at < base + USED_BYTES; at += PAGES) post(TABLE + (at >> cab::PAGE_BITS), ALL);
+    }
+    post(TABLE + (region::REGISTERS >> cab::PAGE_BITS), ALL);
+    post(reg::DOMAINS_ON, 1u << (cab::DOMAINS - 1));
+}
 
 void CabTraffic::new_mood() {
     constexpr unsigned GAPS[] = {0, 1, 2, 3, 5, 30};
@@ -52,6 +68,7 @@ void CabTraffic::new_mood() {
     mood.errors = dice.once(3);
     mood.sleeps = dice.once(2);
     mood.resets = dice.once(8);
+    mood.node_gap = vme_ ? GAPS[dice.below(6)] * 4 : 0;
     mood.packet_bytes = dice.once(4) ? 1500 : dice.once(2) ? 200 : 40;
 }
 
@@ -154,7 +171,7 @@ void CabTraffic::receive(std::uint32_t pending) {
         case 0:
             check_ = dice.below(dice.once(6) ? 4 : 3);
             return post(reg::RX_MODE, check_ | (dice.once(6) ? reg::RX_MODE_DIRECT : 0) |
-                                          dice.below(dice.once(6) ? 32 : 17) * (reg::RX_MODE_SKIP & -reg::RX_MODE_SKIP));
+                                          put_field(reg::RX_MODE_SKIP, dice.below(dice.once(6) ? 32 : 17)));
         case 1: return post(reg::RX_THRESHOLD, dice.below(40));
         case 2: return post(reg::RX_CONTROL, dice.once(3) ? dice.below(4) : 0);
         case 3: return post(reg::RX_AREA, dice.below(20));
@@ -182,7 +199,15 @@ void CabTraffic::timers(std::uint32_t now) {
     }
 }
 
+// An interrupt to the node, or what is waiting there.
+void CabTraffic::raise() {
+    if (dice.once(3)) return load(reg::VME_INTERRUPT);
+    if (dice.once(8)) return dice.once(2) ? load(reg::VME_WINDOW) : post(reg::VME_WINDOW, dice.bits());
+    post(reg::VME_INTERRUPT, put_field(reg::VME_INTERRUPT_LEVEL, dice.below(8)) | dice.below(0x100));
+}
+
 void CabTraffic::interrupts() {
+    if (vme_ && dice.once(3)) return raise();
     switch (dice.below(6)) {
         case 0: return post(reg::IRQ_ENABLE, dice.bits());
         case 1: return post(reg::IRQ_THRESHOLD, dice.once(2) ? 0 : dice.below(16));
@@ -194,7 +219,7 @@ void CabTraffic::interrupts() {
 
 // Rights of pages, domains, and what tells of refused accesses.
 void CabTraffic::protect() {
-    const std::uint32_t domain = dice.below(DOMAINS_USED);
+    const std::uint32_t domain = dice.once(4) ? cab::DOMAINS - 1 : dice.below(DOMAINS_USED);
     const std::uint32_t pages[] = {region::DATA + 1024 * dice.below(USED_BYTES / 1024 + 1), region::REGISTERS,
                                    region::REGISTERS + 1024, region::PROGRAM, region::PROM, dice.bits() & 0xFFFFFF};
     const std::uint32_t entry = region::PROTECTION + (domain << 14) + (pages[dice.below(6)] >> 10);
@@ -202,7 +227,7 @@ void CabTraffic::protect() {
         case 0: return post(reg::DOMAIN, dice.once(4) ? dice.bits() : domain);
         case 1:
             on_ = true;
-            return post(reg::DOMAINS_ON, dice.once(4) ? dice.bits() : 0xFFFF);
+            return post(reg::DOMAINS_ON, dice.once(4) ? dice.bits() : 0x8000FFFF);
         case 2: return load(reg::TRAP_ADDRESS);
         case 3: return load(reg::TRAP_INFO);
         case 4: return post(reg::TRAP_INFO, 0);
@@ -230,11 +255,45 @@ void CabTraffic::anywhere() {
     std::uint32_t address = base[where] + (dice.once(4) ? dice.below(1 << 20) : 4 * dice.below(0x120));
     if (where == 7) address = dice.bits();
     address &= 0xFFFFFF;
+    // What a master of the bus would do is not looked at.
+    const bool masters = address >= region::VME || (address >= reg::VD_STATUS && address < reg::VME_WINDOW);
+    if (vme_ && masters) return;
     const bool reset = (address & ~3u) == reg::RESET;
     const bool write = dice.once(2) && (!reset || mood.resets);
     // What is read of the table before it was written is anything.
     if (!write && address >= region::PROTECTION && address < region::PROTECTION + region::PROTECTION_BYTES) return;
     queue_.push_back({address, dice.bits(), write, static_cast<std::uint8_t>(dice.once(4) ? dice.below(16) : 0xF)});
+}
+
+std::vector<Access> CabTraffic::node() {
+    if (!mood.node_gap || !dice.once(mood.node_gap)) return {};
+    if (dice.once(6)) return {{region::VME, 0, false, 1}};  // acknowledges an interrupt
+    if (dice.once(12)) return {{reg::VME_BELL, 0, true}};
+    const std::uint32_t used = 4 * dice.below(USED_BYTES / 4);
+    const std::uint32_t places[] = {region::DATA + used,
+                                    region::DATA + used,
+                                    region::DATA + used,
+                                    region::PROGRAM + used,
+                                    region::PROM + used,
+                                    REGISTERS[dice.below(std::size(REGISTERS))],
+                                    reg::TX_ADDRESS,
+                                    region::REGISTERS + 4 * dice.below(0x120),
+                                    dice.below(region::VME) & ~3u};
+    const std::uint32_t first = places[dice.below(std::size(places))];
+    const bool write = dice.once(2);
+    const unsigned words = dice.once(2) ? 1 : dice.once(3) ? dice.below(80) + 1 : dice.below(6) + 1;
+    std::vector<Access> accesses;
+    for (unsigned n = 0; n < words; ++n) {
+        const std::uint32_t address = first + 4 * n;
+        if (address >= region::VME || address == reg::RESET || (address >= reg::VD_STATUS && address < reg::VME_WINDOW)) {
+            break;
+        }
+        // Of a block only its ends have bytes that are not wanted.
+        const std::uint8_t part = static_cast<std::uint8_t>(words == 1 ? 1 + dice.below(15) : n ? 0xE : 7);
+        const bool whole = (n > 0 && n + 1 < words) || !dice.once(3);
+        accesses.push_back({address, dice.bits(), write, whole ? std::uint8_t{0xF} : part});
+    }
+    return accesses;
 }
 
 // Puts a frame into what arrives.

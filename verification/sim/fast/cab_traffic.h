@@ -29,16 +29,20 @@ struct Mood {
     bool sleeps;             // clock edges are left out
     bool resets;
     unsigned packet_bytes;   // at most
+    unsigned node_gap;       // the node asks once in so many cycles; 0: never
 };
 
 class CabTraffic {
   public:
-    explicit CabTraffic(std::uint64_t seed);
+    // `vme`: the board has VME, with a node behind it.
+    CabTraffic(std::uint64_t seed, bool vme);
 
     // The next access, when the queue has none. `now`: about what TIMER_NOW is.
     Access next(std::uint32_t now);
     // The response to the oldest access.
     void answered(const Access& access, std::uint32_t data, bool error);
+    // The node's next accesses, which follow each other if they are more than one; none: it waits.
+    std::vector<Access> node();
     // The next symbol that arrives; -1: none in this cycle.
     int symbol();
     bool fiber_ready();
@@ -59,6 +63,8 @@ class CabTraffic {
     void protect();
     void memory();
     void anywhere();
+    void raise();
+    void permit();
     void arrive();
     std::uint32_t place(std::uint32_t length);
 
@@ -67,6 +73,7 @@ class CabTraffic {
     unsigned cycle_ = 0;
     unsigned check_ = 0;   // of RX_MODE, as last written
     bool on_ = false;      // domains are on
+    bool vme_;
 };
 
 }  // namespace nectar
