@@ -23,7 +23,7 @@ void Vme::reset() {
     access_ = Access::NONE;
     request_ = Request{};
     answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
-    dtack_ = berr_ = irq_ = waiting_ = taken_ = 0;
+    dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
     window_ = 0;
     shift();
 }
@@ -69,7 +69,8 @@ void Vme::follow(bool taken) {
 void Vme::begin(bool over) {
     const bool fast = later_ && in_data();
     if (!iack_n_) return look_for(1);
-    if (fast && !over) return;
+    // A word that is there in this cycle is given in the next; a word that was written is over at once.
+    if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
     if (later_) transfer_ += WORD_BYTES;
     if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
     if (write_n_) {
@@ -110,15 +111,15 @@ void Vme::look() {
     state_ = State::ASKS;
 }
 
-// Answers with a status/ID if that level waits; it does so for one cycle more.
+// Answers with a status/ID if that level waits. The level does so for one cycle more; its line is released at once, and
+// until the lines are free again.
 void Vme::acknowledge() {
     const unsigned level = address_ & 7;
-    if (!level || !(irq_ >> (level - 1) & 1)) {
+    if (!level || !(waiting_ >> (level - 1) & 1)) {
         state_ = State::WAITS;
         return;
     }
-    irq_ &= ~(1u << (level - 1));
-    taken_ = irq_ ^ waiting_;
+    taken_ = answering_ = 1u << (level - 1);
     data_out_ = SYSTEM_HIGH | vectors_[level];
     pull(false);
 }
@@ -159,10 +160,12 @@ std::uint32_t Vme::edge(const Write& write, bool taken) {
             break;
         case State::ANSWERED:
             if (second_.ds_n != 3) break;
-            dtack_ = berr_ = 0;
+            dtack_ = berr_ = answering_ = 0;
             state_ = State::WAITS;
-            later_ = block_;
             unlocks_ = true;
+            // A word that was refused ahead of the third transfer, or a later one, is asked for once more.
+            if (over && later_ && !second_.as_n && write_n_ && !ready_ && in_data()) read_ahead(Access::WANTED);
+            later_ = block_;
             break;
     }
     if (second_.as_n) later_ = block_ = ready_ = failed_ = false;
@@ -171,7 +174,6 @@ std::uint32_t Vme::edge(const Write& write, bool taken) {
     if (write.address == reg::VME_INTERRUPT) {
         const unsigned level = get(reg::VME_INTERRUPT_LEVEL, write.data);
         vectors_[level] = static_cast<std::uint8_t>(get(reg::VME_INTERRUPT_VECTOR, write.data));
-        irq_ |= 1u << (level - 1);
         waiting_ |= 1u << (level - 1);
     }
     answered_ = answers_;
@@ -185,6 +187,7 @@ void Vme::shift() {
     second_ = first_;
     first_ = held_;
     held_ = given_;
+    irq_ = waiting_ & ~answering_;
     idle_ = !(held_.low() || first_.low() || second_.low() || access_ != Access::NONE);
 }
 

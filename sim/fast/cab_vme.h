@@ -81,7 +81,9 @@ class Vme {
     bool locks_ = false, unlocks_ = false;
     bool idle_ = true;
 
-    std::uint8_t waiting_ = 0, taken_ = 0;  // levels that wait for an acknowledgment; that have got it
+    std::uint8_t waiting_ = 0;    // levels that wait for an acknowledgment
+    std::uint8_t taken_ = 0;      // the level that has got it in the cycle before
+    std::uint8_t answering_ = 0;  // the level whose status/ID is on the lines
     std::uint8_t vectors_[vme::LEVELS + 1] = {};
     std::uint32_t window_ = 0;  // VME_WINDOW
 };

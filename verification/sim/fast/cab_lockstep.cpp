@@ -24,6 +24,8 @@ using namespace nectar;
 
 constexpr unsigned MOOD_CYCLES = 3000;
 constexpr std::size_t HISTORY = 60;
+constexpr unsigned SETTLED = 8;                 // cycles behind a reset before the node begins something
+constexpr unsigned BEHIND = 12;                 // cycles that are run behind a difference
 constexpr std::size_t REPLAYED = 100'000;  // cycles
 
 struct Shown {
@@ -50,14 +52,14 @@ class Lockstep {
     // Returns whether all outputs were the same in so many cycles.
     bool run(std::uint64_t cycles) {
         for (; cycle_ < cycles; ++cycle_) {
-            if (!same()) return false;
+            if (!same() && behind_++ == BEHIND) return tell();
             if (cycle_ % MOOD_CYCLES == MOOD_CYCLES - 1) traffic_.new_mood();
             drive();
             rtl_.edge();
             fast_.edge();
             for (auto& node : nodes_) node->bus.settle();
         }
-        return true;
+        return behind_ == 0 || tell();
     }
 
     void report() const {
@@ -143,9 +145,14 @@ class Lockstep {
         }
         history_.push_back(inputs_ + " |" + line);
         if (history_.size() > HISTORY) history_.pop_front();
-        if (equal) return true;
-        for (const std::string& before : history_) std::printf("%s\n", before.c_str());
-        std::printf("the boards differ before cycle %llu\n", static_cast<unsigned long long>(cycle_));
+        if (!equal && behind_ == 0) differs_ = cycle_;
+        return equal && behind_ == 0;
+    }
+
+    // Prints the cycles around the difference; false.
+    bool tell() const {
+        for (const std::string& line : history_) std::printf("%s\n", line.c_str());
+        std::printf("the boards differ in cycle %llu\n", static_cast<unsigned long long>(differs_));
         return false;
     }
 
@@ -208,7 +215,9 @@ class Lockstep {
             ++node_accesses_;
         }
         if (*seen.done) node_refused_ += *seen.error;
-        if (wanted_.empty()) {
+        // A cycle that begins just behind a reset is answered a cycle later by the RTL.
+        since_reset_ = *rtl_.pins.rst ? 0 : since_reset_ + 1;
+        if (wanted_.empty() && since_reset_ > SETTLED) {
             const std::vector<Access> more = traffic_.node();
             wanted_.assign(more.begin(), more.end());
         }
@@ -272,7 +281,8 @@ class Lockstep {
     std::uint16_t symbol_ = 0;
     std::vector<Inputs> given_;
     std::deque<Access> outstanding_;
-    unsigned gap_ = 0, resets_ = 0;
+    unsigned gap_ = 0, resets_ = 0, behind_ = 0;
+    std::uint64_t differs_ = 0, since_reset_ = 0;
     std::vector<std::unique_ptr<NodeBus>> nodes_;  // of the RTL, of the fast one; none without VME
     std::deque<Access> wanted_;                     // by the node
     std::deque<std::string> history_;
