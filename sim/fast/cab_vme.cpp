@@ -160,11 +160,11 @@ std::uint32_t Vme::edge(const Write& write, bool taken) {
             break;
         case State::ANSWERED:
             if (second_.ds_n != 3) break;
+            // A word that was refused ahead of its transfer is asked for once more.
+            if (over && dtack_ && block_ && write_n_ && !ready_ && in_data()) read_ahead(Access::WANTED);
             dtack_ = berr_ = answering_ = 0;
             state_ = State::WAITS;
             unlocks_ = true;
-            // A word that was refused ahead of the third transfer, or a later one, is asked for once more.
-            if (over && later_ && !second_.as_n && write_n_ && !ready_ && in_data()) read_ahead(Access::WANTED);
             later_ = block_;
             break;
     }
