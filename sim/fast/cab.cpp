@@ -196,8 +196,8 @@ void Cab::begin(const Request& request, bool vme) {
     const bool kernels = registers && address - region::REGISTERS >= cab::KERNEL_PAGE;
     work_.domain = static_cast<std::uint8_t>(domain);
     work_.vme = vme;
-    work_.allowed = domain == cab::KERNEL || (!table && !kernels &&
-                                              protection_.allows(domain, address, request.write ? cab::WRITE : cab::READ));
+    const bool right = protection_.allows(domain, address, request.write ? cab::WRITE : cab::READ);
+    work_.allowed = right && (domain == cab::KERNEL || !(table || kernels));
     work_.settles = table || (kernels && request.write);
     work_.target = within(address, region::DATA, region::DATA_BYTES)         ? Target::DATA
                    : registers                                               ? Target::REGISTERS

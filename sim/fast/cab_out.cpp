@@ -11,7 +11,9 @@ constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
 
 bool FiberOut::rests() const {
     if (stops_ || state_ == State::PASS_ON || fetches() || unsent_ || !output_empty() || taken_) return false;
-    if (state_ == State::NEXT && entries_.level() && (has_bytes(entries_.front()) || items_.level() < AHEAD)) return false;
+    if (state_ == State::NEXT && entries_.level()) {
+        if (has_bytes(entries_.front()) || items_.level() < AHEAD) return false;
+    }
     return waiting() || !(item_valid_ || items_.level());
 }
 
@@ -38,7 +40,7 @@ std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, 
     taken_count_ += taken_;
     const bool start_left = start_left_;
 
-    // Ready signals go first. A place that is free in this cycle's begin may be filled, of the list and of what is ahead.
+    // Ready signals go first. What is ahead may be filled if there was a place as the cycle began.
     Outgoing pushed{};
     const bool sends_ready = unsent_ && !spare_valid_ && !stops_;
     const bool ahead = items_.level() < AHEAD;

@@ -41,8 +41,8 @@ class Vme {
         bool low() const { return !as_n || ds_n != 3 || !iackin_n; }
         bool asks() const { return !as_n && ds_n != 3; }
     };
-    // Where the slave is in a transfer: waits for strobes; looks at the address; wants the board's bus; the answer is on
-    // its way; is on the lines.
+    // Where the slave is in a transfer: waits for strobes; looks at the address; wants the board's bus; the answer is
+    // on its way; is on the lines.
     enum class State : std::uint8_t { WAITS, LOOKS, ASKS, ANSWERS, ANSWERED };
     // An access: there is none; it is wanted from the next cycle on; in this; it was taken, and is not answered yet.
     enum class Access : std::uint8_t { NONE, NEXT, WANTED, TAKEN };

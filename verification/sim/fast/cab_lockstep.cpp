@@ -3,8 +3,8 @@
 //
 //     cab_lockstep cab|vmecab SEED CYCLES
 //
-// Prints one line of JSON, with the host's time for an evaluation of each; at a difference, the cycles before it, and the
-// exit code is 1.
+// Prints one line of JSON, with the host's time for an evaluation of each; at a difference the cycles around it, and
+// the exit code is 1.
 
 #include <cstdio>
 #include <cstdlib>
@@ -67,7 +67,8 @@ class Lockstep {
                     "\"symbols_out\": %llu, \"packets_in\": %llu, \"packets_out\": %llu, \"slept\": %llu, "
                     "\"node_accesses\": %llu, \"node_refused\": %llu, "
                     "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
-                    static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_, packets_in_,
+                    static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_,
+                    packets_in_,
                     packets_out_, slept_, node_accesses_, node_refused_, replay(rtl_.kind), replay(fast_.kind));
     }
 
@@ -246,7 +247,9 @@ class Lockstep {
             return;
         }
         if (resets_ > 0) --resets_;
-        if (traffic_.mood.resets && traffic_.dice.once(1500)) resets_ = nodes_.empty() ? 1 + traffic_.dice.below(3) : RESET_EDGES;
+        if (traffic_.mood.resets && traffic_.dice.once(1500)) {
+            resets_ = nodes_.empty() ? 1 + traffic_.dice.below(3) : RESET_EDGES;
+        }
         for (Side* side : {&rtl_, &fast_}) *side->pins.rst = resets_ > 0;
         if (resets_ > 0) outstanding_.clear();
     }

@@ -21,6 +21,9 @@ std::uint32_t period_of(unsigned timer) { return reg::TIMER0_PERIOD + 8 * timer;
 
 constexpr std::uint32_t put_field(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
 
+// A register of VME's DMA channel.
+constexpr bool of_master(std::uint32_t address) { return address >= reg::VD_STATUS && address < reg::VME_WINDOW; }
+
 constexpr unsigned DOMAINS_USED = 4;
 constexpr std::uint32_t USED_BYTES = 8 << 10;  // of data memory, most of the time
 
@@ -256,8 +259,7 @@ void CabTraffic::anywhere() {
     if (where == 7) address = dice.bits();
     address &= 0xFFFFFF;
     // What a master of the bus would do is not looked at.
-    const bool masters = address >= region::VME || (address >= reg::VD_STATUS && address < reg::VME_WINDOW);
-    if (vme_ && masters) return;
+    if (vme_ && (address >= region::VME || of_master(address))) return;
     const bool reset = (address & ~3u) == reg::RESET;
     const bool write = dice.once(2) && (!reset || mood.resets);
     // What is read of the table before it was written is anything.
@@ -285,9 +287,7 @@ std::vector<Access> CabTraffic::node() {
     std::vector<Access> accesses;
     for (unsigned n = 0; n < words; ++n) {
         const std::uint32_t address = first + 4 * n;
-        if (address >= region::VME || address == reg::RESET || (address >= reg::VD_STATUS && address < reg::VME_WINDOW)) {
-            break;
-        }
+        if (address >= region::VME || address == reg::RESET || of_master(address)) break;
         // Of a block only its ends have bytes that are not wanted.
         const std::uint8_t part = static_cast<std::uint8_t>(words == 1 ? 1 + dice.below(15) : n ? 0xE : 7);
         const bool whole = (n > 0 && n + 1 < words) || !dice.once(3);
