@@ -6,7 +6,21 @@ here. ``build`` writes the header into the folder in which it compiles, as ``nec
 
 from enum import IntEnum
 
-from ..hdl.cab.addresses import REG, REGIONS, Irq
+from ..hdl.cab.addresses import (
+    CRC_BYTES,
+    HEADER_BYTES,
+    ID_VALUE,
+    LENGTH_BITS,
+    REG,
+    REGIONS,
+    RX_LIST_DEPTH,
+    TX_LIST_DEPTH,
+    Check,
+    Irq,
+)
+from ..hdl.cab.kernel_registers import KERNEL_PAGE
+from ..hdl.cab.regions import ADDRESS_BITS, DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
+from ..hdl.cab.timer_registers import TIMERS
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
 from ..hdl.host.events import (
     EVENT,
@@ -156,8 +170,9 @@ def _constants(of, values):
 
 
 def header():
-    """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins), ``reg`` (addresses, and
-    masks of fields by REGISTER_FIELD), ``irq`` (masks), ``hub`` (opcodes), ``prototype`` (times in ps)."""
+    """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins, and its bytes), ``reg``
+    (addresses, and masks of fields by REGISTER_FIELD), ``irq`` (masks), ``cab``, ``hub`` (opcodes), ``prototype``
+    (times in ps)."""
     fields = {
         f"{register.name}_{field.name.upper()}": field.mask for register in REG.values() for field in register.fields
     }
@@ -204,12 +219,37 @@ def header():
         "}",
         "namespace region {",
         *_constants("std::uint32_t", {name.upper(): region.base for name, region in REGIONS.items()}),
+        *_constants("std::uint32_t", {f"{name.upper()}_BYTES": region.size for name, region in REGIONS.items()}),
         "}",
         "namespace reg {",
         *_constants("std::uint32_t", {register.name: register.address for register in REG.values()} | fields),
         "}",
         "namespace irq {",
         *_constants("std::uint32_t", {irq.name: 1 << irq for irq in Irq}),
+        "}",
+        "namespace cab {",
+        _enum(Check, "std::uint8_t", strict=False),
+        _enum(Right, "std::uint8_t", strict=False),
+        _enum(AccessKind, "std::uint8_t"),
+        *_constants(
+            "std::uint32_t",
+            {
+                "HEADER_BYTES": HEADER_BYTES,
+                "CRC_BYTES": CRC_BYTES,
+                "TX_LIST_DEPTH": TX_LIST_DEPTH,
+                "RX_LIST_DEPTH": RX_LIST_DEPTH,
+                "LENGTH_BITS": LENGTH_BITS,
+                "ID_VALUE": ID_VALUE,
+                "KERNEL_PAGE": KERNEL_PAGE,
+                "ADDRESS_BITS": ADDRESS_BITS,
+                "PAGE_BITS": PAGE_BITS,
+                "PAGES": PAGES,
+                "DOMAINS": DOMAINS,
+                "DOMAIN_BITS": DOMAIN_BITS,
+                "KERNEL": KERNEL,
+                "TIMERS": TIMERS,
+            },
+        ),
         "}",
         "namespace hub {",
         *_constants("std::uint32_t", {op.name: op for op in Op} | {"ANY_HUB": ANY_HUB}),
