@@ -84,7 +84,7 @@ void Hub::edge() {
 // Whether anything may happen without a symbol.
 bool Hub::is_busy() const {
     const Mask ports = arriving_ | queued_ | sending_ | closing_ | recovered_ | expired_ | pending_ | resume_next_ |
-                       resume_later_ | asking_ | taken_down_ | sources_ | send_ready_ | told_.any();
+                       resume_later_ | asking_ | taken_down_ | sources_ | halting_ | told_.any();
     const Mask held = connecting_ | locking_ | partial_;
     const bool orders = decided_.valid || before_.valid || stages_[0].valid || stages_[1].valid || stages_[2].valid;
     const bool supervised = work_.active || waiting_.valid || finishing_.valid || finished_.valid || frozen_;
@@ -112,8 +112,7 @@ void Hub::step() {
     heard_ = starts_ = 0;
     const Mask sources = sources_;
     each(arriving_, [&](unsigned n) { decode(n); });
-    pulses_.send_ready = send_ready_;
-    send_ready_ = cleared_;
+    pulses_.send_ready = halting_;
     looping_ = 0;
     each(looped_ & sending_, [&](unsigned n) {
         port_[n].looped = port_[n].out;
@@ -126,6 +125,7 @@ void Hub::step() {
     asked_ = 0;
     each(queued_ | resumes_ | answering, [&](unsigned n) { head(n); });
     each(queued_, [&](unsigned n) { settle_queue(n); });
+    halting_ = cleared_;
     append_replies();
     each(outputs | sending_ | pulses_.pushed | pulses_.send_ready | reaches_.send_ready, [&](unsigned n) { settle_output(n); });
     const Mask lowered = starts_ | reaches_.ready_clear;
@@ -143,12 +143,15 @@ void Hub::empty(unsigned n) {
     partial_ &= ~one(n);
     if (has(expired_, n)) count(n, hub::CounterId::TIMED_OUT);
     if (!has(cleared_, n)) return;
-    p.queue.clear();
     count(n, hub::CounterId::FLUSHED);
 }
 
 void Hub::settle_queue(unsigned n) {
     HubPort& p = port_[n];
+    if (has(cleared_, n)) {
+        p.queue.clear();
+        p.closing = 0;
+    }
     p.queue.tick();
     levels_[n] = static_cast<std::uint16_t>(p.queue.level());
     if (p.queue.empty() && p.state == Head::PASS) queued_ &= ~one(n);

@@ -126,7 +126,6 @@ void Hub::command_arrived(unsigned n, HubPort& p) {
         if (p.fate != Fate::GOOD && !flush) return;
         if (flush) {
             cleared_ |= one(n);
-            p.queue.clear();
             count(n, hub::CounterId::FLUSHED);
         }
         p.queue.put(Queue::OWN | op);
@@ -215,7 +214,7 @@ void Hub::give_answer(unsigned n, HubPort& p, bool done, std::uint8_t value) {
 void Hub::head(unsigned n) {
     HubPort& p = port_[n];
     const Mask me = one(n);
-    const bool halts = has(cleared_, n);
+    const bool halts = has(halting_, n);
     const bool ends = halts || has(expired_, n);
     const bool resumes = has(resumes_, n);
     const bool responds = response_port_ == n;

@@ -87,7 +87,6 @@ struct HubState {
     Pulses pulses_;
     Told told_;            // in this cycle
     Told reaches_;         // in the cycle before
-    Mask send_ready_ = 0;  // ports that send a ready for a queue that was emptied, in the next cycle
 
     // Ports: at which something is in the input register, in or at the head of the queue, at the output register.
     Mask arriving_ = 0;
@@ -95,6 +94,7 @@ struct HubState {
     Mask sending_ = 0;
     Mask partial_ = 0;   // a part of a command has arrived
     Mask cleared_ = 0;   // queues that are emptied in this cycle
+    Mask halting_ = 0;   // and those that were in the cycle before
     Mask heard_ = 0;     // ports at which a ready has arrived
     Mask starts_ = 0;    // outputs at which a start is first at the pins
     Mask looping_ = 0;   // ports whose output register has a symbol for the loop
