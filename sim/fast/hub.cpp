@@ -103,7 +103,8 @@ void Hub::step() {
     record_.tick(now_);
     pulses_.closed = closing_ | taken_down_;
     closing_ = taken_down_ = 0;
-    pulses_.close_mine = pulses_.release = expired_;
+    pulses_.close_mine = expired_ | reaches_.close_mine;
+    pulses_.release = expired_;
     told_.ready_set = recovered_;
     control();
     supervise();

@@ -157,7 +157,7 @@ void Hub::check(Mask but) {
         } else if (locks(op)) {
             can = usable && is_free;
         } else {
-            can = op == hub::AWAIT_READY_REPLY && may_start;
+            can = op == hub::AWAIT_READY_REPLY && place & ready_bit_;
         }
         const bool hopeless = (opens(op) || locks(op)) && !usable;
         const Mask me = one(n);

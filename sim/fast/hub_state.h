@@ -58,14 +58,15 @@ struct Flight {
     Reply content{};
     Reply sent{};
 };
-// What the controller tells the ports: it reaches them in the next cycle.
+// What the controller tells the ports, and the supervisor the tables: it reaches them in the next cycle.
 struct Told {
+    Mask close_mine = 0;
     Mask reset_queue = 0;
     Mask ready_set = 0;
     Mask ready_clear = 0;
     Mask send_ready = 0;
 
-    Mask any() const { return reset_queue | ready_set | ready_clear | send_ready; }
+    Mask any() const { return close_mine | reset_queue | ready_set | ready_clear | send_ready; }
 };
 // What happens in a cycle.
 struct Pulses {

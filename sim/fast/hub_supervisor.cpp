@@ -161,7 +161,7 @@ void Hub::carry_out(Supervision& work) {
 // Ends all that a port holds or is held by, but for the lock on it.
 void Hub::vacate(Mask place) {
     told_.reset_queue |= place;
-    pulses_.close_mine |= place;
+    told_.close_mine |= place;
     pulses_.closed |= place;
     pulses_.release |= place;
 }
