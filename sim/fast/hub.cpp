@@ -60,7 +60,7 @@ void Hub::reset() {
     static_cast<HubState&>(*this) = HubState();
     for (unsigned n = 0; n < ports_; ++n) port_[n] = HubPort();
     bus_last_ = last_ = ports_ - 1;
-    ready_bit_ = enabled_ = allowed_ = all_;
+    ready_bit_ = enabled_ = enabled_here_ = allowed_ = all_;
     log_ = hub::WATCHDOG_DEFAULT;
     std::memset(tx_valid_, 0, sizeof tx_valid_);
     std::memset(levels_, 0, sizeof levels_);
@@ -95,6 +95,8 @@ bool Hub::is_busy() const {
 
 void Hub::step() {
     pulses_ = Pulses();
+    enabled_here_ = enabled_;
+    looped_here_ = looped_;
     reaches_ = told_;
     told_ = Told();
     ended_ = connected_shown_ & ~connected_;
@@ -115,7 +117,7 @@ void Hub::step() {
     each(arriving_, [&](unsigned n) { decode(n); });
     pulses_.send_ready = halting_;
     looping_ = 0;
-    each(looped_ & sending_, [&](unsigned n) {
+    each(looped_here_ & sending_, [&](unsigned n) {
         port_[n].looped = port_[n].out;
         if (port_[n].valid) looping_ |= one(n);
     });
@@ -130,6 +132,7 @@ void Hub::step() {
     append_replies();
     each(outputs | sending_ | pulses_.pushed | pulses_.send_ready | reaches_.send_ready, [&](unsigned n) { settle_output(n); });
     const Mask lowered = starts_ | reaches_.ready_clear;
+    rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
     ready_bit_ = (ready_bit_ | reaches_.ready_set | heard_) & ~lowered;
     record_.ends(expired_, ended_, unlocked_);
     commit_tables();

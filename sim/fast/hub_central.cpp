@@ -139,7 +139,7 @@ void Hub::decide() {
 
 // Which commands can be done now. `but` is the one that has just had its turn.
 void Hub::check(Mask but) {
-    const Mask ready = ready_bit_ & ~starting_;
+    const Mask ready = ready_bit_ & (~starting_ | rising_);
     each(pending_ & ~but, [&](unsigned n) {
         const Request& request = requests_[n];
         const std::uint8_t op = request.op;
@@ -157,7 +157,7 @@ void Hub::check(Mask but) {
         } else if (locks(op)) {
             can = usable && is_free;
         } else {
-            can = op == hub::AWAIT_READY_REPLY && place & ready_bit_;
+            can = op == hub::AWAIT_READY_REPLY && may_start;
         }
         const bool hopeless = (opens(op) || locks(op)) && !usable;
         const Mask me = one(n);

@@ -32,18 +32,18 @@ bool is_own(std::uint8_t op, std::uint8_t hub, std::uint8_t id) {
 
 // What stands in the input registers in the next cycle.
 void Hub::load_inputs() {
-    Mask loads = held_valid_ & ~looped_;
+    Mask loads = held_valid_ & ~looped_here_;
     Mask arriving = 0;
     each(loads, [&](unsigned n) {
         HubPort& p = port_[n];
         p.symbol = held_payload_[n];
-        p.kind = kind_of(p.symbol, has(enabled_, n));
+        p.kind = kind_of(p.symbol, has(enabled_here_, n));
         if (p.kind != Arrival::NOTHING) arriving |= one(n);
     });
-    each(looped_ & looping_, [&](unsigned n) {
+    each(looped_here_ & looping_, [&](unsigned n) {
         HubPort& p = port_[n];
         p.symbol = p.looped;
-        p.kind = kind_of(p.symbol, has(enabled_, n));
+        p.kind = kind_of(p.symbol, has(enabled_here_, n));
         if (p.kind != Arrival::NOTHING) arriving |= one(n);
     });
     arriving_ = arriving;
@@ -53,7 +53,7 @@ void Hub::load_inputs() {
 void Hub::decode(unsigned n) {
     HubPort& p = port_[n];
     if (p.kind == Arrival::REFUSED) count(n, hub::CounterId::DISABLED);
-    if (!has(enabled_, n)) return;
+    if (!has(enabled_here_, n)) return;
     switch (p.kind) {
         case Arrival::NOTHING:
         case Arrival::REFUSED: return;
@@ -168,7 +168,7 @@ void Hub::output(unsigned n) {
     const Mask me = one(n);
     const bool ended = has(ended_, n);
     const bool enters = p.fresh && p.valid && p.out == code(Control::START);
-    const bool load = !p.valid || has(looped_, n) || has(held_ready_, n);
+    const bool load = !p.valid || has(looped_here_, n) || has(held_ready_, n);
     Beat comes;
     bool any = false;
     if (p.behind && !p.has_beside) {

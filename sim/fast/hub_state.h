@@ -103,6 +103,7 @@ struct HubState {
     Mask sources_ = 0;   // ports at which a reply waits for the bus
     Mask full_ = 0;      // outputs that take no symbol from the crossbar
     Mask ready_bit_ = 0;
+    Mask rising_ = 0;    // outputs whose ready bit was 0 in the cycle before
     Mask starting_ = 0;  // outputs that a start is on its way to
     Mask closing_ = 0;   // outputs whose connection the symbol just loaded closes
 
@@ -120,6 +121,8 @@ struct HubState {
     // The ports' state.
     Mask enabled_ = 0;
     Mask looped_ = 0;
+    Mask enabled_here_ = 0;  // as the ports see it in this cycle
+    Mask looped_here_ = 0;
     Mask allowed_ = 0;
     std::uint8_t selected_ = 0;
 
