@@ -89,7 +89,7 @@ bool Hub::is_busy() const {
     const bool orders = decided_.valid || before_.valid || stages_[0].valid || stages_[1].valid || stages_[2].valid;
     const bool supervised = work_.active || waiting_.valid || finishing_.valid || finished_.valid || frozen_;
     return ports || (held && log_) || connected_ != connected_shown_ || locked_ != locked_shown_ || orders ||
-           supervised || flights_[0].valid || flights_[1].valid || !counted_.empty() || record_.running() || held_ ||
+           supervised || flights_[0].valid || flights_[1].valid || !counted_.empty() || record_.running() || (held_ && log_) ||
            moved_;
 }
 

@@ -132,7 +132,7 @@ void Hub::decide() {
             count(chosen.port, hub::CounterId::OPENED);
         }
     }
-    frozen_ = freeze && !finishing_.valid;
+    frozen_ = freeze && !(finishing_.valid && !work_.active);
     before_ = decided_;
     decided_ = chosen;
 }

@@ -29,6 +29,7 @@ void HubRecord::write(hub::Event kind, unsigned input, unsigned output) {
 }
 
 void HubRecord::tick(std::int64_t now) {
+    shown_ = events_.size();
     if (!running_) return;
     time_ = now - begin_;
     if (decisions_.empty() && !timed_out_ && !closed_ && !unlocked_) return;
@@ -65,15 +66,15 @@ void HubRecord::tick(std::int64_t now) {
 }
 
 std::uint8_t HubRecord::byte(unsigned place) const {
-    if (first_ == events_.size() || place >= hub::EVENT_BYTES) return 0;
+    if (first_ >= shown_ || place >= hub::EVENT_BYTES) return 0;
     return static_cast<std::uint8_t>(events_[first_] >> 8 * (hub::EVENT_BYTES - 1 - place));
 }
 
 void HubRecord::pop() {
-    if (first_ < events_.size()) ++first_;
+    if (first_ < shown_) ++first_;
     if (first_ == events_.size()) {
         events_.clear();
-        first_ = 0;
+        first_ = shown_ = 0;
     }
 }
 

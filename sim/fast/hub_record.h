@@ -47,6 +47,7 @@ class HubRecord {
     Mask unlocked_ = 0;
     std::vector<std::uint64_t> events_;   // 40 bits each
     std::size_t first_ = 0;               // the oldest of them
+    std::size_t shown_ = 0;               // end of those that can be read
 };
 
 }  // namespace nectar::fast

@@ -146,7 +146,7 @@ void Hub::carry_out(Supervision& work) {
             break;
         case hub::MONITOR_CLEAR_REPLY:
             if (order.param == static_cast<std::uint8_t>(hub::Clear::RECORD)) {
-                record_.start(now_);
+                record_.start(now_ + 1);
             } else if (order.param == static_cast<std::uint8_t>(hub::Clear::STOP)) {
                 record_.stop();
             } else {
