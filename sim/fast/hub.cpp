@@ -99,6 +99,7 @@ void Hub::step() {
     looped_here_ = looped_;
     reaches_ = told_;
     told_ = Told();
+    const Mask closed_before = ended_;
     ended_ = connected_shown_ & ~connected_;
     unlocked_ = locked_shown_ & ~locked_;
     const Mask held = connecting_ | locking_ | partial_ | queued_;
@@ -134,7 +135,7 @@ void Hub::step() {
     const Mask lowered = starts_ | reaches_.ready_clear;
     rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
     ready_bit_ = (ready_bit_ | reaches_.ready_set | heard_) & ~lowered;
-    record_.ends(expired_, ended_, unlocked_);
+    record_.ends(expired_, closed_before, unlocked_);
     commit_tables();
     commit_locks();
     watch(held);

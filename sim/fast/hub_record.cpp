@@ -29,7 +29,8 @@ void HubRecord::write(hub::Event kind, unsigned input, unsigned output) {
 }
 
 void HubRecord::tick(std::int64_t now) {
-    shown_ = events_.size();
+    shown_ = written_;
+    written_ = events_.size();
     if (!running_) return;
     time_ = now - begin_;
     if (decisions_.empty() && !timed_out_ && !closed_ && !unlocked_) return;
@@ -74,7 +75,7 @@ void HubRecord::pop() {
     if (first_ < shown_) ++first_;
     if (first_ == events_.size()) {
         events_.clear();
-        first_ = shown_ = 0;
+        first_ = shown_ = written_ = 0;
     }
 }
 

@@ -48,6 +48,7 @@ class HubRecord {
     std::vector<std::uint64_t> events_;   // 40 bits each
     std::size_t first_ = 0;               // the oldest of them
     std::size_t shown_ = 0;               // end of those that can be read
+    std::size_t written_ = 0;             // and of those that can be in the next cycle
 };
 
 }  // namespace nectar::fast
