@@ -181,12 +181,12 @@ void Hub::settle_output(unsigned n) {
 }
 
 // An event; an error is shown in the port's sum two cycles later.
-void Hub::count(unsigned n, hub::CounterId counter) {
+void Hub::count(unsigned n, hub::CounterId counter, std::int64_t late) {
     std::uint16_t& value = port_[n].counters[static_cast<unsigned>(counter)];
     if (value != 0xFFFF) ++value;
     const bool harmless = counter == hub::CounterId::OPENED || counter == hub::CounterId::PACKETS ||
                           counter == hub::CounterId::FLUSHED;
-    if (!harmless) counted_.push_back({now_ + ERROR_SHOWN, static_cast<std::uint8_t>(n)});
+    if (!harmless) counted_.push_back({now_ + ERROR_SHOWN + late, static_cast<std::uint8_t>(n)});
 }
 
 // -- reply bus --------------------------------------------------------------------------------------
@@ -243,9 +243,9 @@ void Hub::deliver(Flight& flight) {
     }
     if (flight.target != NOBODY) {
         flight.fits = !port_[flight.target].replies.full();
-        if (!flight.fits) count(n, hub::CounterId::REPLY_LOST);
+        if (!flight.fits) count(n, hub::CounterId::REPLY_LOST, 1);
     } else if (!hello) {
-        count(n, hub::CounterId::NO_ROUTE);
+        count(n, hub::CounterId::NO_ROUTE, 1);
     }
 }
 

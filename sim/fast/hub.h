@@ -76,7 +76,7 @@ class Hub : private HubState {
     void append_replies();
 
     // Tables and watchdog.
-    void count(unsigned port, hub::CounterId counter);
+    void count(unsigned port, hub::CounterId counter, std::int64_t late = 0);
     void commit_tables();
     void commit_locks();
     void watch(Mask held);

@@ -76,10 +76,15 @@ void Hub::control() {
     resumes_ = resume_later_;
     resume_later_ = resume_next_;
     resume_next_ = 0;
-    while (!counted_.empty() && counted_.front().shown <= now_) {
-        ++port_[counted_.front().port].errors;
-        counted_.erase(counted_.begin());
+    std::size_t kept = 0;
+    for (const Counted& error : counted_) {
+        if (error.shown <= now_) {
+            ++port_[error.port].errors;
+        } else {
+            counted_[kept++] = error;
+        }
     }
+    counted_.resize(kept);
     response_port_ = NOBODY;
     if (finished_.valid) respond(finished_);
     finished_.valid = false;

@@ -170,9 +170,9 @@ struct HubState {
 
     // Errors that are not shown in the sums yet: cycle in which they are, and port.
     struct Counted {
-        std::int64_t shown;
-        std::uint8_t port;
-};
+        std::int64_t shown = 0;
+        std::uint8_t port = 0;
+    };
     std::vector<Counted> counted_;
     HubRecord record_;
 };
