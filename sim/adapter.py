@@ -212,11 +212,14 @@ def kinds(names, fast=()):
     """C++ text of the table of all kinds of board: those made from Verilog, and the ``fast`` ones."""
     lines = ['#include "board.h"', *(['#include "fast/kinds.h"'] if fast else []), "", "namespace nectar {", ""]
     lines += [f"extern const Kind KIND_{name};" for name in names]
+    objects = [f"KIND_{name}" for name in names]
     for name in fast:
-        ports = name.removeprefix("fasthub")
-        lines.append(f'static const Kind KIND_{name} = fast::hub_kind<{ports}>("{name}");')
+        made = name.replace("fast", "FAST_").upper()
+        if ports := name.partition("hub")[2]:
+            lines.append(f'static const Kind {made} = fast_hub<{ports}>("{name}");')
+        objects.append(made)
     lines += [
-        f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in (*names, *fast))}, nullptr}};",
+        f"const Kind* const KINDS[] = {{{', '.join(f'&{made}' for made in objects)}, nullptr}};",
         "",
         "}  // namespace nectar",
         "",

@@ -319,7 +319,8 @@ void Hub::watch(Mask held) {
 }
 
 void* make_hub(unsigned ports, Pins& pins) { return new Hub(ports, pins); }
-void eval_hub(void* hub) { static_cast<Hub*>(hub)->edge(); }
+void edge_of_hub(void* hub) { static_cast<Hub*>(hub)->edge(); }
+void* state_of_hub(void* hub) { return hub; }
 void destroy_hub(void* hub) { delete static_cast<Hub*>(hub); }
 
 }  // namespace nectar::fast

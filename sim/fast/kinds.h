@@ -1,19 +1,25 @@
-// The kinds of fast boards. docs/engine.md, "Fast boards".
+// The fast boards: kinds of board that are written in C++ from the pages in docs/, and show at their pins what the RTL
+// shows, cycle by cycle. docs/engine.md, "Fast boards".
 #pragma once
 
 #include "board.h"
 
-namespace nectar::fast {
+namespace nectar {
+
+namespace fast {
 
 void* make_hub(unsigned ports, Pins& pins);
-void eval_hub(void* hub);
+void edge_of_hub(void* hub);
+void* state_of_hub(void* hub);
 void destroy_hub(void* hub);
-inline void* same(void* model) { return model; }
 
-// A HUB with so many ports.
-template <unsigned PORTS> constexpr Kind hub_kind(const char* name) {
-    return {name, false, [](VerilatedContext*, const char*, Pins& pins) { return make_hub(PORTS, pins); },
-            eval_hub, same, eval_hub, destroy_hub, ""};
+}  // namespace fast
+
+// A HUB of so many ports as docs/hub.md specifies it, in the profile `prototype`.
+template <unsigned PORTS>
+constexpr Kind fast_hub(const char* name) {
+    return {name, false, [](VerilatedContext*, const char*, Pins& pins) { return fast::make_hub(PORTS, pins); },
+            fast::edge_of_hub, fast::state_of_hub, fast::edge_of_hub, fast::destroy_hub, ""};
 }
 
-}  // namespace nectar::fast
+}  // namespace nectar

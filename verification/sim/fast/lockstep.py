@@ -39,8 +39,7 @@ class _Build(build.Build):
 
 def library(sizes, fast=None):
     """Path of the library with HUBs of ``sizes`` ports of both kinds."""
-    made = _Build(sizes, "prototype", None, None, None, fast or [f"fasthub{size}" for size in sizes])
-    del made.boards["cab"]
+    made = _Build(sizes, "prototype", None, None, cabs=False, fast=fast or [f"fasthub{size}" for size in sizes])
     made.ours = digest(made.ours, *build.texts([_HERE / "lockstep.cpp"]))
     return made.make("lockstep", ".so", ["lockstep.cpp"], ["-shared"])
 
