@@ -353,6 +353,11 @@ class Engine:
         )
 
     @property
+    def core_seconds(self):
+        """Host time that the C++ core has taken so far: fibers, boards and processors without any Python."""
+        return self._library.nectar_seconds(self._opened())
+
+    @property
     def fibers(self):
         """(sending end, receiving end) of each direction of each fiber."""
         return list(self._fibers)

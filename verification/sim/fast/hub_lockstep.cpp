@@ -58,12 +58,26 @@ struct Side {
     }
 };
 
-// What differs.
+// How boards are run and compared; as in hub_lockstep.py.
+enum Look : unsigned { REGISTERS = 1, SLEEP = 2 };
+
+// What differs; as in hub_lockstep.py.
 enum Difference : int { NOTHING, OFFERED, IDLE, CONNECTED, READY_BIT, LEVEL };
 
 struct Pair {
     Side sides[2];
+    bool arrived = false;
+
     Pair(const char* a, const char* b) : sides{Side(a), Side(b)} {}
+
+    // Whether the second board sleeps in this cycle, as the engine would let it.
+    bool sleeps(const std::uint16_t* rx, bool rst) {
+        bool arrives = rst;
+        for (std::size_t n = 0; n < sides[1].pins.ports.size(); ++n) arrives |= rx[n] != 0;
+        const bool sleeps = !arrives && !arrived && *sides[1].pins.idle;
+        arrived = arrives;
+        return sleeps;
+    }
 
     Difference compare(std::size_t& port, unsigned looks, unsigned (&shown)[2]) const {
         const auto differ = [&](unsigned a, unsigned b) {
@@ -74,7 +88,7 @@ struct Pair {
         const Pins &a = sides[0].pins, &b = sides[1].pins;
         for (port = 0; port < a.ports.size(); ++port) {
             if (differ(sides[0].offered(port), sides[1].offered(port))) return OFFERED;
-            if (!(looks & 1)) continue;
+            if (!(looks & REGISTERS)) continue;
             const auto &x = a.probes.outputs[port], &y = b.probes.outputs[port];
             const auto input = [](const Probes::Output& o) { return *o.connected & o.mask ? *o.owner : 0xFFu; };
             const auto ready = [](const Probes::Output& o) { return unsigned{(*o.ready & o.mask) != 0}; };
@@ -104,8 +118,7 @@ void lockstep_free(Pair* pair) { delete pair; }
 
 // Steps both boards for so many cycles. `rx`, `ready`: an entry for each cycle and port; `rst`: one for each cycle.
 // `offers`: of the first board, for each cycle and port; may be null. Returns the number of cycles done without a
-// difference; behind it `what` tells the Difference, the port, and what the two have shown. `looks`: 1 to compare
-// registers, too.
+// difference; behind it `what` tells the Difference, the port, and what the two have shown. `looks`: a Look.
 long lockstep_run(Pair* pair, long cycles, int id, const std::uint16_t* rx, const std::uint8_t* ready,
                   const std::uint8_t* rst, std::uint16_t* offers, unsigned looks, long* what, std::uint8_t* idle) {
     const std::size_t ports = pair->sides[0].pins.ports.size();
@@ -113,7 +126,7 @@ long lockstep_run(Pair* pair, long cycles, int id, const std::uint16_t* rx, cons
         for (Side& side : pair->sides) {
             *side.pins.hub_id = static_cast<std::uint8_t>(id);
             side.drive(rx, ready, rst[cycle]);
-            side.edge();
+            if (&side == &pair->sides[0] || !(looks & SLEEP) || !pair->sleeps(rx, rst[cycle])) side.edge();
         }
         for (std::size_t n = 0; offers && n < ports; ++n) offers[cycle * ports + n] = pair->sides[0].offered(n);
         idle[cycle] = *pair->sides[0].pins.idle;
@@ -128,17 +141,6 @@ long lockstep_run(Pair* pair, long cycles, int id, const std::uint16_t* rx, cons
         return cycle;
     }
     return cycles;
-}
-
-// What a port of one of the two shows: offered, input connected, ready bit, level, idle.
-void lockstep_look(Pair* pair, int side, int port, long* shown) {
-    const Side& board = pair->sides[side];
-    const Probes::Output& output = board.pins.probes.outputs[port];
-    shown[0] = board.offered(port);
-    shown[1] = *output.connected & output.mask ? *output.owner : -1;
-    shown[2] = (*output.ready & output.mask) != 0;
-    shown[3] = *board.pins.probes.levels[port];
-    shown[4] = *board.pins.idle;
 }
 
 }  // extern "C"
