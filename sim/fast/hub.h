@@ -53,6 +53,7 @@ class Hub : private HubState {
     std::uint8_t supervisor_error(const Order& order) const;
     void carry_out(Supervision& work);
     std::uint8_t shown(std::uint8_t offset) const;
+    std::uint8_t flags(unsigned port) const;
     void look(Supervision& work);
     void vacate(Mask place);
 

@@ -13,6 +13,7 @@ constexpr unsigned QUEUE_DEPTH = hub::MAX_PACKET + 128;
 // Replies that wait for the bus, and for the output register.
 constexpr unsigned REPLY_ROOM = 4;
 constexpr unsigned READY_LIMIT = 15;
+constexpr unsigned COUNTERS = 16;
 
 // The input queue. An entry that is put in cycle t can be read from cycle t + 2 on.
 class Queue {
@@ -127,7 +128,7 @@ struct HubPort {
     Replies replies;
 
     // Tables.
-    std::uint16_t counters[16] = {};
+    std::uint16_t counters[COUNTERS] = {};
     std::uint16_t errors = 0;
     std::uint8_t neighbour_id = 0;
     std::uint8_t neighbour_kind = hub::KIND_UNKNOWN;

@@ -45,7 +45,6 @@ struct Supervision {
     std::int64_t begin = 0;
     Order order;
     bool enters = false;
-    std::uint8_t value = 0;
 };
 // A reply on the bus, or a hello.
 struct Flight {

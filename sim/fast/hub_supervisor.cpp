@@ -9,7 +9,7 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr std::int64_t LOOK = 2, ACT = 3, ENTER = 7, NEXT = 8;
+constexpr std::int64_t LOOK = 2, ACT = 3, FLAGS = 4, ENTER = 7, NEXT = 8;
 
 bool is_forced(std::uint8_t op) {
     switch (op) {
@@ -31,6 +31,12 @@ void Hub::supervise() {
         switch (now_ - work_.begin) {
             case LOOK: look(work_); break;
             case ACT: carry_out(work_); break;
+            case FLAGS: {
+                Order& order = work_.order;
+                const bool shows = selected_ == static_cast<std::uint8_t>(hub::Select::FLAGS);
+                if (order.op == hub::MONITOR_READ_REPLY && shows) order.value = flags(order.param);
+                break;
+            }
             case ENTER:
                 if (work_.enters) {
                     pulses_.enter_input = work_.order.port;
@@ -168,19 +174,24 @@ void Hub::vacate(Mask place) {
 
 // A byte of what is selected.
 std::uint8_t Hub::shown(std::uint8_t offset) const {
-    const auto select = static_cast<hub::Select>(selected_);
     if (selected_ < ports_) {
-        if (offset >= 2 * 16) return 0;
+        if (offset >= 2 * COUNTERS) return 0;
         return static_cast<std::uint8_t>(port_[selected_].counters[offset / 2] >> (offset & 1 ? 0 : 8));
     }
-    if (select == hub::Select::EVENTS) return record_.byte(offset & ~hub::POP);
-    if (select == hub::Select::IDENTITY) {
-        const unsigned bytes[] = {hub::VERSION, ports_, hub::TRANSFER, hub::SET_UP, log_};
-        return offset < sizeof bytes / sizeof *bytes ? static_cast<std::uint8_t>(bytes[offset]) : 0;
+    switch (static_cast<hub::Select>(selected_)) {
+        case hub::Select::EVENTS: return record_.byte(offset & ~hub::POP);
+        case hub::Select::FLAGS: return flags(offset);
+        case hub::Select::IDENTITY: break;
     }
-    if (select != hub::Select::FLAGS || offset >= ports_) return 0;
+    const unsigned bytes[] = {hub::VERSION, ports_, hub::TRANSFER, hub::SET_UP, log_};
+    return offset < sizeof bytes / sizeof *bytes ? static_cast<std::uint8_t>(bytes[offset]) : 0;
+}
+
+// The state of a port as the monitor shows it; 0 if there is no such port.
+std::uint8_t Hub::flags(unsigned port) const {
+    if (port >= ports_) return 0;
     unsigned flags = 0;
-    const auto flag = [&](Mask ports, hub::Flag is) { flags |= has(ports, offset) ? static_cast<unsigned>(is) : 0; };
+    const auto flag = [&](Mask ports, hub::Flag is) { flags |= has(ports, port) ? static_cast<unsigned>(is) : 0; };
     flag(enabled_, hub::Flag::ENABLED);
     flag(looped_, hub::Flag::LOOPED);
     flag(allowed_, hub::Flag::SUPERVISOR);

@@ -103,7 +103,7 @@ class Lockstep:
         has one for each cycle; without ``ready`` the fibers take all symbols at once.
 
         Returns (what the RTL offers, an entry for each cycle and port; its idle pin, one for each cycle).
-        AssertionError at the first cycle in which the boards differ; the RTL may say idle later than the fast HUB."""
+        AssertionError at the first cycle in which the boards differ; the fast HUB may say idle four cycles later."""
         ports = self.ports
         cycles = len(rx) // ports
         rst = rst or array("B", bytes(cycles))
