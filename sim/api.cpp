@@ -1,6 +1,7 @@
 // The engine as core.py calls it, by ctypes.
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "engine.h"
@@ -13,6 +14,7 @@ namespace {
 struct Handle {
     Engine engine;
     Exchange exchange{};
+    std::chrono::steady_clock::duration spent{};  // in runs
 
     explicit Handle(bool sleep) : engine(sleep) { exchange.operations = -1; }
 };
@@ -110,7 +112,9 @@ int nectar_run(Handle* handle) {
         exchange.operations = -1;
         exchange.bytes = 0;
     }
+    const auto begun = std::chrono::steady_clock::now();
     const nectar::Code code = engine.run(exchange.until);
+    handle->spent += std::chrono::steady_clock::now() - begun;
     exchange.time_ps = engine.time_ps();
     if (code >= nectar::Code::RESUME) {
         const nectar::Processor& cpu = engine.turn_cpu();
@@ -126,6 +130,9 @@ int nectar_run(Handle* handle) {
     }
     return static_cast<int>(code);
 }
+
+// Seconds of the host that runs have taken.
+double nectar_seconds(Handle* handle) { return std::chrono::duration<double>(handle->spent).count(); }
 
 std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.boards[board]->evaluated; }
 

@@ -42,6 +42,7 @@ _FUNCTIONS = {
     "inject": (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
     "pass": (None, ctypes.c_void_p, ctypes.c_int64),
     "run": (ctypes.c_int, ctypes.c_void_p),
+    "seconds": (ctypes.c_double, ctypes.c_void_p),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),

@@ -4,9 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "verilated.h"
-#include "waves.h"
-
 namespace nectar {
 
 namespace {
@@ -24,14 +21,7 @@ std::int64_t node_due(const Node& node, std::int64_t edge) {
 
 }  // namespace
 
-Engine::Engine(bool sleep) : sleep_(sleep) {
-    for (auto& context : contexts_) {
-        context = std::make_unique<VerilatedContext>();
-        context->traceEverOn(true);
-        context->timeunit(-12);
-        context->timeprecision(-12);
-    }
-}
+Engine::Engine(bool sleep) : rtl_(make_rtl()), sleep_(sleep) {}
 
 Engine::~Engine() {
     waves_.reset();
@@ -50,7 +40,7 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->index = static_cast<int>(boards.size());
     board->cab = board->kind->cab;
     board->recorded = recorded;
-    board->model = board->kind->make(contexts_[recorded].get(), name, board->pins);
+    board->model = board->kind->make(rtl_ ? rtl_->context(recorded) : nullptr, name, board->pins);
     board->eval = recorded ? board->kind->eval : board->kind->quick;
     board->state = recorded ? board->model : board->kind->state(board->model);
     board->ports = std::make_unique<Port[]>(board->pins.ports.size());
@@ -397,7 +387,8 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::
     for (auto& board : boards) {
         if (board->recorded) recorded.push_back(board.get());
     }
-    waves_ = std::make_unique<Waves>(path, *contexts_[true], std::move(recorded), begin, end, limit);
+    if (!rtl_) return false;
+    waves_ = rtl_->record(path, std::move(recorded), begin, end, limit);
     return waves_->good();
 }
 

@@ -12,6 +12,7 @@
 #include "port.h"
 #include "processor.h"
 #include "recorder.h"
+#include "rtl.h"
 #include "vme.h"
 
 namespace nectar {
@@ -69,8 +70,6 @@ struct Group {
     // Number of the first edge that is not before `time`.
     std::int64_t edge_at(std::int64_t time) const { return time <= phase ? 0 : (time - phase + period - 1) / period; }
 };
-
-class Waves;
 
 class Engine {
   public:
@@ -138,8 +137,7 @@ class Engine {
     Board& board_of(int index) { return *boards[static_cast<std::size_t>(index) % boards.size()]; }
     Code turn_code(Turn turn) const;
 
-    // Verilator writes waveforms of all the models of a context: those to be recorded have one of their own.
-    std::unique_ptr<VerilatedContext> contexts_[2];
+    std::unique_ptr<Rtl> rtl_;  // null if there are no boards of Verilator's
     bool sleep_;
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
@@ -152,7 +150,7 @@ class Engine {
     std::vector<Asked> turns_;     // CPUs of its boards that wait for that; those of one board follow each other
     std::size_t turn_ = 0;
     bool given_ = false;           // the CPU at turn_ has got its operations
-    std::unique_ptr<Waves> waves_;
+    std::unique_ptr<Recording> waves_;
 };
 
 }  // namespace nectar

@@ -34,9 +34,10 @@ from ..hdl.host.events import (
     VmeMark,
 )
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
-from ..hdl.hub.commands import FORCE, HELLO, REPLY, Op
+from ..hdl.hub import commands, monitor_map
+from ..hdl.hub.profile import PROTOTYPE as PROTOTYPE_HUB
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
-from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
+from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, MAX_PACKET, Control
 from . import texts
 from .profile import PROTOTYPE
 from .wiring import DEFAULT_LENGTH_M, PS_PER_METRE
@@ -150,6 +151,20 @@ class FstFunction(IntEnum):
     EmitVariableLengthValueChange = 8
 
 
+#: Numbers of the HUB's commands and of its monitor that are not in an enumeration.
+_HUB_BYTES = (
+    "FORCE",
+    "HELLO",
+    "HELLO_ASK",
+    "HELLO_HUB",
+    "KIND_UNKNOWN",
+    "REPLY",
+    "RETRY",
+    "STATUS_IN_USE",
+    "SUPERVISOR",
+)
+_HUB_BYTES += ("TEST",)
+_MONITOR = ("COUNTER_BITS", "EVENT_DEPTH", "TIME_BITS", "EVENT_BYTES", "POP", "VERSION")
 _TYPES = {"q": "std::int64_t", "I": "std::uint32_t", "H": "std::uint16_t", "B": "std::uint8_t"}
 
 
@@ -171,8 +186,8 @@ def _constants(of, values):
 
 def header():
     """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins, and its bytes), ``reg``
-    (addresses, and masks of fields by REGISTER_FIELD), ``irq`` (masks), ``cab``, ``hub`` (opcodes), ``prototype``
-    (times in ps)."""
+    (addresses, and masks of fields by REGISTER_FIELD), ``irq`` (masks), ``cab``, ``hub`` (commands, monitor),
+    ``prototype`` (times in ps)."""
     fields = {
         f"{register.name}_{field.name.upper()}": field.mask for register in REG.values() for field in register.fields
     }
@@ -252,8 +267,15 @@ def header():
         ),
         "}",
         "namespace hub {",
-        *_constants("std::uint32_t", {op.name: op for op in Op} | {"ANY_HUB": ANY_HUB}),
-        *_constants("std::uint8_t", {"FORCE": FORCE, "HELLO": HELLO, "REPLY": REPLY}),
+        *_constants("std::uint32_t", {op.name: op for op in commands.Op} | {"ANY_HUB": ANY_HUB}),
+        *_constants("std::uint8_t", {name: getattr(commands, name) for name in _HUB_BYTES}),
+        *_constants("unsigned", {name: getattr(commands, name) for name in ("WATCHDOG_DEFAULT", "WATCHDOG_MAX")}),
+        *_constants("unsigned", {name: getattr(monitor_map, name) for name in _MONITOR}),
+        *_constants("unsigned", {"MAX_PACKET": MAX_PACKET}),
+        *_constants("unsigned", {"TRANSFER": PROTOTYPE_HUB.transfer, "SET_UP": PROTOTYPE_HUB.setup_and_transfer}),
+        _enum(commands.Error, "std::uint8_t", strict=False),
+        *(_enum(made, "std::uint8_t") for made in (monitor_map.CounterId, monitor_map.Event, monitor_map.Select)),
+        *(_enum(made, "std::uint8_t") for made in (monitor_map.Clear, monitor_map.Flag)),
         "}",
         *texts.lines(),
         "namespace prototype {",

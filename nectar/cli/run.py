@@ -13,6 +13,8 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
+from .board_kinds import VALUES as KIND_VALUES
+from .board_kinds import board_kinds, check_kinds
 from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
 from .pcap import VALUES as PCAP_VALUES
 from .pcap import fibers_of
@@ -69,6 +71,7 @@ VALUES = {
         "found; or on boards with the top 'cab': lines with commas between them, for the CABs of the topology in "
         "their order, or CAB2=LINE for each (docs/cable.md)",
     },
+    **KIND_VALUES,
     "--baud": {"metavar": "N", "help": "rate of these lines, as the boards' tops were built for (default: 1000000)"},
     "--faults": {
         "metavar": "F",
@@ -157,6 +160,7 @@ def _execute(options, load, awaits):
     check_target("--json", options.json)
     faults = _faults(options)
     waves = wave_options(options, _machine_class(options.backend).capabilities)
+    kinds = board_kinds(options)
     record = Record(options)
     _check_apart(options, record)
     program = load(options.program)
@@ -168,7 +172,8 @@ def _execute(options, load, awaits):
 
     if boards is None:
         record.pcap.check(fibers_of(topology))
-        system = _system(options, program, topology, profile, waves, record, max_time)
+        check_kinds(kinds, waves, topology, profile, _nodes(program, topology))
+        system = _system(options, program, topology, profile, waves | kinds, record, max_time)
     else:
         system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort

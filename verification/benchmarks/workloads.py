@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
@@ -19,11 +20,13 @@ _MAILBOX = 1
 
 @dataclass(frozen=True)
 class Run:
-    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages."""
+    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages;
+    ``core_seconds`` of them in the engine's core, None elsewhere."""
 
     seconds: float
     simulated_ps: int
     carried: int
+    core_seconds: float | None = None
 
     @property
     def cycles_per_second(self):
@@ -61,16 +64,20 @@ async def measure(machine, topology, tasks):
         begun = time.perf_counter()
         await system.run()
         seconds = time.perf_counter() - begun
-        return Run(seconds, machine.time_ps, sum(thread.result or 0 for thread in threads))
+        engine = getattr(machine, "engine", None)
+        core_seconds = None if engine is None else engine.core_seconds
+        return Run(seconds, machine.time_ps, sum(thread.result or 0 for thread in threads), core_seconds)
     finally:
         system.close()
 
 
-def _run(topology, tasks, recorder=None):
-    """The same on the engine, for the topology of that name."""
+def _run(topology, tasks, recorder=None, fast=False):
+    """The same on the engine, for the topology of that name; ``fast``: with the fast boards that there are."""
     topology = load(topology)
+    rtl = [] if build.FAST_CABS else list(topology.cabs)
+    boards = {"boards": "fast", "rtl": rtl} if fast else {}
     try:
-        measure(EngineMachine(topology, recorder=recorder), topology, tasks).send(None)
+        measure(EngineMachine(topology, recorder=recorder, **boards), topology, tasks).send(None)
     except StopIteration as end:
         return end.value
     raise RuntimeError("the engine has suspended")
@@ -85,10 +92,10 @@ def ring_tasks(talkers, messages, size=MAX_DATA):
     return tasks
 
 
-def ring(talkers, messages, size=MAX_DATA, recorder=None):
+def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False):
     """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of ``size`` bytes, by default one
     whole packet, each."""
-    return _run("hub:16", ring_tasks(talkers, messages, size), recorder)
+    return _run("hub:16", ring_tasks(talkers, messages, size), recorder, fast)
 
 
 def mesh(rows, columns, messages):
