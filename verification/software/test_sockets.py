@@ -295,7 +295,7 @@ def test_time_is_simulated_time():
 
         before = time.monotonic(), time.time(), time.perf_counter_ns()
         time.sleep(0.3)
-        host_time.sleep(0.5)  # that of the program's top is exchanged, too
+        host_time.sleep(0.5)  # that of the program's top is simulated, too
         after = time.monotonic(), time.time(), time.perf_counter_ns()
         return (
             [late - early for early, late in zip(before, after, strict=True)],

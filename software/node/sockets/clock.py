@@ -6,7 +6,7 @@ from time import asctime, gmtime, strftime
 
 from .process import call, current
 
-__all__ = ["BEGIN", "MODULE", "NAMES"]
+__all__ = ["BEGIN", "MODULE"]
 
 #: What ``time.time`` tells at the start of a simulation: 1 January 1989, in seconds since 1970.
 BEGIN = 599_616_000
@@ -73,8 +73,6 @@ for _name in ("monotonic", "perf_counter", "process_time", "thread_time"):
     _FUNCTIONS[_name] = lambda: _seconds()
     _FUNCTIONS[f"{_name}_ns"] = _nanoseconds(_seconds)
 
-#: What differs from Python's own.
-NAMES = tuple(name for name in _FUNCTIONS if hasattr(time, name))
 MODULE = types.ModuleType("time", "The time of a process on a node.")
 vars(MODULE).update({name: value for name, value in vars(time).items() if not name.startswith("__")})
-vars(MODULE).update({name: _FUNCTIONS[name] for name in NAMES})
+vars(MODULE).update({name: value for name, value in _FUNCTIONS.items() if hasattr(time, name)})

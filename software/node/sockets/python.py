@@ -13,6 +13,7 @@ import time as host_time
 from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import find_spec
 
+from ...kernel.plain import in_plain_task
 from ...pythons import Interpreter, Python
 from . import clock, selecting, sockets, threads
 
@@ -50,6 +51,31 @@ _ABSENT = ("_asyncio", "_ssl", "asyncio", "multiprocessing", "ssl")
 _REPLACED = {"_socket": sockets.MODULE, "_thread": threads.MODULE, "select": selecting.MODULE, "time": clock.MODULE}
 
 
+def _either(module, name, ours):
+    """An attribute of a module of the host, and what it is while a process runs: ``ours`` for the process, as before
+    for other threads of the host."""
+    hosts = getattr(module, name)
+
+    def either(*args, **options):
+        return (ours if in_plain_task() else hosts)(*args, **options)
+
+    return module, name, either
+
+
+#: What a process finds in modules that the program has imported at its top. The clock stays the host's: what the host
+#: does at a signal reads it.
+_ATTRIBUTES = (
+    _either(host_time, "sleep", clock.MODULE.sleep),
+    _either(host_socket, "socket", sockets.refuse),
+    _either(os, "register_at_fork", lambda **_: None),
+    *(
+        _either(host_threading, name, threads.refuse)
+        for name in ("_start_new_thread", "_start_joinable_thread")
+        if hasattr(host_threading, name)
+    ),
+)
+
+
 class _Outside(importlib.abc.Loader):
     """Loads a module that is the host's with the host's modules in place."""
 
@@ -75,10 +101,7 @@ class _NodeInterpreter(Interpreter):
     """That of all processes of nodes."""
 
     def __init__(self):
-        attributes = [(host_time, name) for name in clock.NAMES]
-        attributes += [(host_socket, "socket"), (os, "register_at_fork")]
-        attributes += [(host_threading, name) for name in threads.STARTERS if hasattr(host_threading, name)]
-        super().__init__((), tuple(attributes), Python)
+        super().__init__((), tuple((module, name) for module, name, _ in _ATTRIBUTES), Python)
         self._complete = False
 
     def begin(self):
@@ -119,7 +142,4 @@ INTERPRETER = _NodeInterpreter()
 
 def process_python():
     """The Python of a new process."""
-    values = [getattr(clock.MODULE, name) for name in clock.NAMES]
-    values += [sockets.HostsOwn, lambda **_: None]
-    values += [threads.refuse for name in threads.STARTERS if hasattr(host_threading, name)]
-    return Python(INTERPRETER, {**_REPLACED, **dict.fromkeys(_ABSENT)}, values)
+    return Python(INTERPRETER, {**_REPLACED, **dict.fromkeys(_ABSENT)}, [value for *_, value in _ATTRIBUTES])

@@ -10,7 +10,7 @@ from .descriptions import Datagram, Stream
 from .errors import wrong
 from .process import call, current
 
-__all__ = ["HostsOwn", "MODULE"]
+__all__ = ["MODULE", "refuse"]
 
 _KINDS = {socket.SOCK_STREAM: Stream, socket.SOCK_DGRAM: Datagram}
 _PROTOCOLS = {socket.SOCK_STREAM: (0, socket.IPPROTO_TCP), socket.SOCK_DGRAM: (0, socket.IPPROTO_UDP)}
@@ -47,15 +47,12 @@ _PLAIN = (
 )
 
 
-class HostsOwn:
-    """What the host's ``socket.socket`` is while a process of a node runs."""
-
-    def __new__(cls, *_, **__):
-        """OSError EOPNOTSUPP."""
-        raise wrong(
-            errno.EOPNOTSUPP,
-            "a module with sockets that the program imports at its top is the host's: import it in the process",
-        )
+def refuse(*_, **__):
+    """A socket of the host cannot be made by a process of a node."""
+    raise wrong(
+        errno.EOPNOTSUPP,
+        "a module with sockets that the program imports at its top is the host's: import it in the process",
+    )
 
 
 def _seconds(timeout):

@@ -13,10 +13,8 @@ from ...errors import EndThread
 from .errors import wrong
 from .process import call, current, running
 
-__all__ = ["MODULE", "STARTERS", "refuse"]
+__all__ = ["MODULE", "refuse"]
 
-#: Attributes of the host's ``threading`` that start a thread of the host.
-STARTERS = ("_start_new_thread", "_start_joinable_thread")
 _MOST_SECONDS = 4e9
 
 
