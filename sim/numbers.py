@@ -128,7 +128,17 @@ class FstFunction(IntEnum):
 
 
 #: Numbers of the HUB's commands and of its monitor that are not in an enumeration.
-_HUB_BYTES = ("FORCE", "HELLO", "HELLO_ASK", "HELLO_HUB", "KIND_UNKNOWN", "REPLY", "RETRY", "STATUS_IN_USE", "SUPERVISOR")
+_HUB_BYTES = (
+    "FORCE",
+    "HELLO",
+    "HELLO_ASK",
+    "HELLO_HUB",
+    "KIND_UNKNOWN",
+    "REPLY",
+    "RETRY",
+    "STATUS_IN_USE",
+    "SUPERVISOR",
+)
 _HUB_BYTES += ("TEST",)
 _MONITOR = ("COUNTER_BITS", "EVENT_DEPTH", "TIME_BITS", "EVENT_BYTES", "POP", "VERSION")
 _TYPES = {"q": "std::int64_t", "I": "std::uint32_t", "H": "std::uint16_t", "B": "std::uint8_t"}
