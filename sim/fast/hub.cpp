@@ -12,11 +12,12 @@ namespace {
 
 // One bit for each byte that is 1; `bytes` has room for 128.
 Mask gather(const std::uint8_t* bytes, unsigned count) {
-    Mask found = 0;
+    Mask found;
     for (unsigned at = 0; at < count; at += 8) {
         std::uint64_t word;
         std::memcpy(&word, bytes + at, sizeof word);
-        if (word) found |= Mask{(word & 0x0101010101010101) * 0x0102040810204080 >> 56} << at;
+        if (!word) continue;
+        found.words[at / 64] |= ((word & 0x0101010101010101) * 0x0102040810204080 >> 56) << at % 64;
     }
     return found;
 }
@@ -37,7 +38,7 @@ int Hub::counted(std::uint8_t error) {
 }
 
 Hub::Hub(unsigned ports, Pins& pins)
-    : ports_(ports), names_(2), all_(ports == MOST_PORTS ? ~Mask{0} : one(ports) - 1), port_(new HubPort[ports]) {
+    : ports_(ports), names_(2), all_(~from(ports)), port_(new HubPort[ports]) {
     while (names_ < ports) names_ *= 2;
     std::memset(tx_ready_, 1, sizeof tx_ready_);
     reset();
@@ -105,7 +106,7 @@ void Hub::step() {
     const Mask held = connecting_ | locking_ | partial_ | queued_;
     record_.tick(now_);
     pulses_.closed = closing_ | taken_down_;
-    closing_ = taken_down_ = 0;
+    closing_ = taken_down_ = Mask();
     pulses_.close_mine = expired_ | reaches_.close_mine;
     pulses_.release = expired_;
     told_.ready_set = recovered_;
@@ -113,20 +114,20 @@ void Hub::step() {
     supervise();
     cleared_ = reaches_.reset_queue;
     each(cleared_ | expired_, [&](unsigned n) { empty(n); });
-    heard_ = starts_ = 0;
+    heard_ = starts_ = Mask();
     const Mask sources = sources_;
     each(arriving_, [&](unsigned n) { decode(n); });
     pulses_.send_ready = halting_;
-    looping_ = 0;
+    looping_ = Mask();
     each(looped_here_ & sending_, [&](unsigned n) {
         port_[n].looped = port_[n].out;
-        if (port_[n].valid) looping_ |= one(n);
+        if (port_[n].valid) add(looping_, n);
     });
     bus(sources);
     const Mask outputs = sending_;
     each(outputs, [&](unsigned n) { output(n); });
-    const Mask answering = response_port_ == NOBODY ? 0 : one(response_port_);
-    asked_ = 0;
+    const Mask answering = response_port_ == NOBODY ? Mask() : one(response_port_);
+    asked_ = Mask();
     each(queued_ | resumes_ | answering, [&](unsigned n) { head(n); });
     each(queued_, [&](unsigned n) { settle_queue(n); });
     halting_ = cleared_;
@@ -145,7 +146,7 @@ void Hub::step() {
 void Hub::empty(unsigned n) {
     HubPort& p = port_[n];
     if (p.arrived) p.fate = p.fate == Fate::SPOILED || p.fate == Fate::SPOILED_VOID ? Fate::SPOILED_VOID : Fate::VOID;
-    partial_ &= ~one(n);
+    drop(partial_, n);
     if (has(expired_, n)) count(n, hub::CounterId::TIMED_OUT);
     if (!has(cleared_, n)) return;
     count(n, hub::CounterId::FLUSHED);
@@ -159,23 +160,22 @@ void Hub::settle_queue(unsigned n) {
     }
     p.queue.tick();
     levels_[n] = static_cast<std::uint16_t>(p.queue.level());
-    if (p.queue.empty() && p.state == Head::PASS) queued_ &= ~one(n);
+    if (p.queue.empty() && p.state == Head::PASS) drop(queued_, n);
 }
 
 void Hub::settle_output(unsigned n) {
     HubPort& p = port_[n];
-    const Mask me = one(n);
     constexpr auto START = static_cast<std::uint16_t>(Control::START);
     const unsigned readies = p.readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
     p.readies = static_cast<std::uint8_t>(readies < READY_LIMIT ? readies : READY_LIMIT);
-    full_ = p.behind == 2 ? full_ | me : full_ & ~me;
+    set(full_, n, p.behind == 2);
     bool starts = p.fresh && p.valid && p.out == START;
     starts |= p.has_beside && p.beside.symbol == START;
     for (unsigned i = 0; i < p.behind; ++i) starts |= p.waiting[i].symbol == START;
-    starting_ = starts ? starting_ | me : starting_ & ~me;
+    set(starting_, n, starts);
     const bool replies = p.sending || p.answers || !p.replies.empty();
     const bool busy = p.valid || p.has_beside || p.behind || p.readies || replies;
-    sending_ = busy ? sending_ | me : sending_ & ~me;
+    set(sending_, n, busy);
     tx_valid_[n] = p.valid && !has(looped_, n);
     tx_payload_[n] = p.out;
 }
@@ -204,7 +204,7 @@ void Hub::bus(Mask sources) {
     }
     const Mask wishes = sources | asking_;
     if (wishes && now_ >= bus_free_) {
-        const Mask later = wishes & ~((one(bus_last_) << 1) - 1);
+        const Mask later = wishes & from(bus_last_ + 1);
         const unsigned n = lowest(later ? later : wishes);
         bus_last_ = n;
         bus_free_ = now_ + COMMAND_LENGTH;
@@ -215,7 +215,7 @@ void Hub::bus(Mask sources) {
         flight.origin = static_cast<std::uint8_t>(n);
         flight.asks = has(asking_, n);
         if (!flight.asks) flight.content = flight.sent = port_[n].replies_arrived.front();
-        asking_ &= ~one(n);
+        drop(asking_, n);
     }
     asking_ |= pulses_.hello_ask;
 }
@@ -229,7 +229,7 @@ void Hub::route(Flight& flight) {
         flight.sent = {{answer, hub_id_, static_cast<std::uint8_t>(hub::HELLO_HUB | n)}};
     } else if (op != hub::HELLO && has(connected_shown_, n)) {
         flight.target = owners_[n];
-        if (op == hub::CLOSE_ALL_REPLY) taken_down_ |= one(n);
+        if (op == hub::CLOSE_ALL_REPLY) add(taken_down_, n);
     }
 }
 
@@ -239,7 +239,7 @@ void Hub::deliver(Flight& flight) {
     if (hello) port_[n].neighbour_id = flight.content.bytes[1];
     if (!flight.asks) {
         port_[n].replies_arrived.pop();
-        if (port_[n].replies_arrived.empty()) sources_ &= ~one(n);
+        if (port_[n].replies_arrived.empty()) drop(sources_, n);
     }
     if (flight.target != NOBODY) {
         flight.fits = !port_[flight.target].replies.full();
@@ -256,7 +256,7 @@ void Hub::append_replies() {
         flight.valid = false;
         if (!flight.fits) continue;
         port_[flight.target].replies.push(flight.sent);
-        sending_ |= one(flight.target);
+        add(sending_, flight.target);
     }
 }
 
@@ -264,13 +264,13 @@ void Hub::append_replies() {
 
 void Hub::commit_tables() {
     connected_shown_ = connected_;
-    recovered_ = 0;
+    recovered_ = Mask();
     if (pulses_.enter_input != NOBODY) {
         const unsigned o = pulses_.enter_output;
-        connected_ |= one(o);
+        add(connected_, o);
         owners_[o] = pulses_.enter_input;
-        port_[pulses_.enter_input].targets |= one(o);
-        connecting_ |= one(pulses_.enter_input);
+        add(port_[pulses_.enter_input].targets, o);
+        add(connecting_, pulses_.enter_input);
     }
     Mask gone = (pulses_.closed | pulses_.closed_here) & connected_;
     each(pulses_.close_mine & connecting_, [&](unsigned n) { gone |= port_[n].targets; });
@@ -278,7 +278,7 @@ void Hub::commit_tables() {
     connected_ &= ~gone;
     each(gone, [&](unsigned o) {
         Mask& targets = port_[owners_[o]].targets;
-        targets &= ~one(o);
+        drop(targets, o);
         if (!targets) connecting_ &= ~one(owners_[o]);
     });
     if (expired_) recovered_ = gone & ~pulses_.closed;
@@ -288,17 +288,16 @@ void Hub::commit_locks() {
     locked_shown_ = locked_;
     const LockChange& change = pulses_.lock;
     if (change.valid) {
-        const Mask me = one(change.output);
         const bool locks = change.holder != NOBODY;
-        locked_ = locks ? locked_ | me : locked_ & ~me;
-        locked_shown_ = locks ? locked_shown_ | me : locked_shown_ & ~me;
+        set(locked_, change.output, locks);
+        set(locked_shown_, change.output, locks);
         if (locks) lockers_[change.output] = change.holder;
     }
     if (!change.valid && !(pulses_.release & locking_)) return;
-    locking_ = 0;
+    locking_ = Mask();
     each(locked_, [&](unsigned o) {
         if (has(pulses_.release, lockers_[o])) {
-            locked_ &= ~one(o);
+            drop(locked_, o);
         } else {
             locking_ |= one(lockers_[o]);
         }
@@ -310,8 +309,8 @@ void Hub::watch(Mask held) {
     const bool active = held_ && log_;
     const bool tick = active && !restart_ && running_ > 0 && !(running_ & ((std::int64_t{1} << log_) - 1));
     const Mask standing = held_ & ~moved_;
-    expired_ = tick ? standing & still_ : 0;
-    still_ = restart_ || !log_ ? 0 : standing & (still_ | (tick ? held_ : 0));
+    expired_ = tick ? standing & still_ : Mask();
+    still_ = restart_ || !log_ ? Mask() : standing & (still_ | (tick ? held_ : Mask()));
     running_ = active && !restart_ ? running_ + 1 : 0;
     restart_ = false;
     held_ = held;

@@ -100,8 +100,8 @@ class Hub : private HubState {
     std::uint16_t tx_payload_[MOST_PORTS] = {};
     std::uint16_t held_payload_[MOST_PORTS] = {};
     std::uint16_t levels_[MOST_PORTS] = {};
-    Mask held_valid_ = 0;
-    Mask held_ready_ = 0;
+    Mask held_valid_;
+    Mask held_ready_;
     bool held_rst_ = true;
     bool resetting_ = true;
     std::int64_t now_ = 0;

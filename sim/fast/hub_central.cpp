@@ -75,7 +75,7 @@ bool is_supervisor_command(std::uint8_t op) {
 void Hub::control() {
     resumes_ = resume_later_;
     resume_later_ = resume_next_;
-    resume_next_ = 0;
+    resume_next_ = Mask();
     std::size_t kept = 0;
     for (const Counted& error : counted_) {
         if (error.shown <= now_) {
@@ -103,12 +103,12 @@ void Hub::decide() {
     const bool freeze = frozen_ || (decided_.valid && decided_.supervisor);
     const Mask wishes = can_ | at_once_;
     Order chosen;
-    Mask turn = 0;
+    Mask turn;
     each(pending_ & expired_, [&](unsigned n) {
-        if (requests_[n].first < now_) given_up_ |= one(n);
+        if (requests_[n].first < now_) add(given_up_, n);
     });
     if (wishes) {
-        const Mask later = wishes & ~((one(last_) << 1) - 1);
+        const Mask later = wishes & from(last_ + 1);
         const unsigned n = lowest(later ? later : wishes);
         turn = one(n);
         const Request& request = requests_[n];
@@ -126,7 +126,7 @@ void Hub::decide() {
             chosen.supervisor = request.op & hub::SUPERVISOR && has(allowed_, n);
         }
     }
-    can_ = at_once_ = had_ = 0;
+    can_ = at_once_ = had_ = Mask();
     if (!freeze) check(turn);
     if (chosen.valid) {
         pending_ &= ~turn;
@@ -149,26 +149,24 @@ void Hub::check(Mask but) {
         const Request& request = requests_[n];
         const std::uint8_t op = request.op;
         const unsigned name = request.param & (names_ - 1);
-        const Mask place = one(name) & all_;
         const bool bad = request.param >= ports_ || ((opens(op) || locks(op)) && request.param == n);
-        const bool mine = place & port_[n].targets;
-        const bool is_free = !(place & locked_shown_) || lockers_[name] == n;
-        const bool usable = place & enabled_;
-        const bool may_start = place & ready;
+        const bool mine = has(port_[n].targets, name);
+        const bool is_free = !has(locked_shown_, name) || lockers_[name] == n;
+        const bool usable = has(enabled_, name);
+        const bool may_start = has(ready, name);
         const bool waiting = waits(op);
         bool can = false;
         if (opens(op)) {
-            can = usable && (mine || (is_free && !(place & connected_shown_))) && (may_start || !(op & hub::TEST));
+            can = usable && (mine || (is_free && !has(connected_shown_, name))) && (may_start || !(op & hub::TEST));
         } else if (locks(op)) {
             can = usable && is_free;
         } else {
             can = op == hub::AWAIT_READY_REPLY && may_start;
         }
         const bool hopeless = (opens(op) || locks(op)) && !usable;
-        const Mask me = one(n);
-        if (bad || hopeless || !waiting || has(giving_up_, n)) at_once_ |= me;
-        if (can && !bad && !takes(decided_, true, n, mine) && !takes(before_, false, n, mine)) can_ |= me;
-        if (mine) had_ |= me;
+        if (bad || hopeless || !waiting || has(giving_up_, n)) add(at_once_, n);
+        if (can && !bad && !takes(decided_, true, n, mine) && !takes(before_, false, n, mine)) add(can_, n);
+        if (mine) add(had_, n);
     });
 }
 
@@ -197,7 +195,7 @@ void Hub::form_order() {
     Order order = decided_;
     const unsigned name = order.param & (names_ - 1);
     order.expired = has(given_up_, order.port);
-    given_up_ &= ~one(order.port);
+    drop(given_up_, order.port);
     const bool holds = has(locked_shown_ & all_, name);
     order.had = order.done && ((opens(order.op) && !order.entered) || (takes_lock(order.op) && holds));
     order.free = name >= ports_ || !has(connected_shown_, name) || owners_[name] == order.port;
@@ -288,13 +286,13 @@ void Hub::act(Order& order) {
                 pulses_.lock = {true, order.param, NOBODY};
                 event = hub::Event::UNLOCKED;
                 break;
-            case hub::UNLOCK_MINE: pulses_.release |= one(order.port); break;
+            case hub::UNLOCK_MINE: add(pulses_.release, order.port); break;
             case hub::STATUS_KIND: order.value = port_[o].neighbour_kind; break;
             case hub::STATUS_NEIGHBOUR:
                 order.value = port_[o].neighbour_id;
                 port_[o].neighbour_id = 0;
                 port_[o].neighbour_kind = hub::KIND_UNKNOWN;
-                pulses_.hello_ask |= one(o);
+                add(pulses_.hello_ask, o);
                 break;
             default: break;
         }

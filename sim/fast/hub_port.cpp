@@ -33,18 +33,18 @@ bool is_own(std::uint8_t op, std::uint8_t hub, std::uint8_t id) {
 // What stands in the input registers in the next cycle.
 void Hub::load_inputs() {
     Mask loads = held_valid_ & ~looped_here_;
-    Mask arriving = 0;
+    Mask arriving;
     each(loads, [&](unsigned n) {
         HubPort& p = port_[n];
         p.symbol = held_payload_[n];
         p.kind = kind_of(p.symbol, has(enabled_here_, n));
-        if (p.kind != Arrival::NOTHING) arriving |= one(n);
+        if (p.kind != Arrival::NOTHING) add(arriving, n);
     });
     each(looped_here_ & looping_, [&](unsigned n) {
         HubPort& p = port_[n];
         p.symbol = p.looped;
         p.kind = kind_of(p.symbol, has(enabled_here_, n));
-        if (p.kind != Arrival::NOTHING) arriving |= one(n);
+        if (p.kind != Arrival::NOTHING) add(arriving, n);
     });
     arriving_ = arriving;
 }
@@ -57,7 +57,7 @@ void Hub::decode(unsigned n) {
     switch (p.kind) {
         case Arrival::NOTHING:
         case Arrival::REFUSED: return;
-        case Arrival::READY: heard_ |= one(n); return;
+        case Arrival::READY: add(heard_, n); return;
         case Arrival::BYTE: decode_byte(n, p); return;
         default: break;
     }
@@ -71,16 +71,16 @@ void Hub::decode(unsigned n) {
     }
     if (p.arrived) count(n, hub::CounterId::COMMAND_CUT);
     p.arrived = 0;
-    partial_ &= ~one(n);
+    drop(partial_, n);
     const unsigned room = p.queue.room();
     if (p.kind == Arrival::COMMAND) {
         p.arrived = 1;
         p.fate = room >= COMMAND_LENGTH ? Fate::GOOD : Fate::SPOILED;
-        if (p.fate == Fate::GOOD) partial_ |= one(n);
+        if (p.fate == Fate::GOOD) add(partial_, n);
         if (p.fate == Fate::SPOILED) count(n, hub::CounterId::OVERRUN);
     } else if (room) {
         p.queue.put(p.symbol);
-        queued_ |= one(n);
+        add(queued_, n);
     } else {
         count(n, hub::CounterId::OVERRUN);
     }
@@ -97,14 +97,14 @@ void Hub::decode_byte(unsigned n, HubPort& p) {
             count(n, hub::CounterId::REPLY_LOST);
         } else {
             p.replies_arrived.push(p.reply_arriving);
-            sources_ |= one(n);
+            add(sources_, n);
         }
         return;
     }
     if (!p.arrived) {
         if (p.queue.room()) {
             p.queue.put(p.symbol);
-            queued_ |= one(n);
+            add(queued_, n);
         } else {
             count(n, hub::CounterId::OVERRUN);
         }
@@ -114,7 +114,7 @@ void Hub::decode_byte(unsigned n, HubPort& p) {
     p.frame[p.arrived++] = byte;
     if (p.arrived < COMMAND_LENGTH) return;
     p.arrived = 0;
-    partial_ &= ~one(n);
+    drop(partial_, n);
     command_arrived(n, p);
 }
 
@@ -125,7 +125,7 @@ void Hub::command_arrived(unsigned n, HubPort& p) {
         const bool flush = op == hub::FLUSH_REPLY && (p.fate == Fate::GOOD || p.fate == Fate::SPOILED);
         if (p.fate != Fate::GOOD && !flush) return;
         if (flush) {
-            cleared_ |= one(n);
+            add(cleared_, n);
             count(n, hub::CounterId::FLUSHED);
         }
         p.queue.put(Queue::OWN | op);
@@ -137,7 +137,7 @@ void Hub::command_arrived(unsigned n, HubPort& p) {
         p.queue.put(id);
         p.queue.put(param);
     }
-    queued_ |= one(n);
+    add(queued_, n);
 }
 
 // -- output side ------------------------------------------------------------------------------------
@@ -165,7 +165,6 @@ std::uint16_t Hub::reply_symbol(HubPort& p) {
 
 void Hub::output(unsigned n) {
     HubPort& p = port_[n];
-    const Mask me = one(n);
     const bool ended = has(ended_, n);
     const bool enters = p.fresh && p.valid && p.out == code(Control::START);
     const bool load = !p.valid || has(looped_here_, n) || has(held_ready_, n);
@@ -177,13 +176,13 @@ void Hub::output(unsigned n) {
         --p.behind;
         any = true;
     }
-    closing_ &= ~me;
+    drop(closing_, n);
     if (load) {
         const bool leaves = p.has_beside || any;
         const Beat& leaving = p.has_beside ? p.beside : comes;
         p.valid = leaves;
         p.out = leaving.symbol;
-        if (leaves && leaving.closes && !ended) closing_ |= me;
+        if (leaves && leaving.closes && !ended) add(closing_, n);
         p.has_beside = true;
         if (p.readies) {
             --p.readies;
@@ -199,7 +198,7 @@ void Hub::output(unsigned n) {
     }
     if (ended) p.beside.closes = p.waiting[0].closes = p.waiting[1].closes = false;
     p.fresh = load;
-    if (enters) starts_ |= me;
+    if (enters) add(starts_, n);
 }
 
 // -- head of the queue ------------------------------------------------------------------------------
@@ -208,12 +207,11 @@ void Hub::give_answer(unsigned n, HubPort& p, bool done, std::uint8_t value) {
     if (!(p.op & hub::REPLY) || p.op == hub::HELLO_ASK) return;
     p.answer = {{static_cast<std::uint8_t>((p.op & ~hub::REPLY) | (done ? hub::REPLY : 0)), hub_id_, value}};
     p.answers = true;
-    sending_ |= one(n);
+    add(sending_, n);
 }
 
 void Hub::head(unsigned n) {
     HubPort& p = port_[n];
-    const Mask me = one(n);
     const bool halts = has(halting_, n);
     const bool ends = halts || has(expired_, n);
     const bool resumes = has(resumes_, n);
@@ -226,7 +224,7 @@ void Hub::head(unsigned n) {
         give_answer(n, p, !response_.error, response_.error ? response_.error : response_.value);
         p.asked = false;
     }
-    if (responds || resumes) pulses_.moved |= me;
+    if (responds || resumes) add(pulses_.moved, n);
     switch (p.state) {
         case Head::PASS: break;
         case Head::PARAMETER:
@@ -240,7 +238,7 @@ void Hub::head(unsigned n) {
             break;
         case Head::EXECUTE:
             execute(n, p);
-            if (p.state == Head::WAIT && ends) giving_up_ |= me;
+            if (p.state == Head::WAIT && ends) add(giving_up_, n);
             break;
         case Head::END:
             end(n, p);
@@ -250,21 +248,21 @@ void Hub::head(unsigned n) {
             if (responds || resumes) {
                 p.state = Head::PASS;
             } else if (ends) {
-                giving_up_ |= me;
+                add(giving_up_, n);
             }
             break;
         case Head::CLOSING:
             if (!p.targets) p.state = Head::PASS;
             break;
     }
-    if (p.state != Head::WAIT) giving_up_ &= ~me;
+    if (p.state != Head::WAIT) drop(giving_up_, n);
     if (!passing || !readable) return;
     if (!(p.queue.oldest() & Queue::OWN)) {
         pass(n, p);
     } else if (!waits) {
         p.op = static_cast<std::uint8_t>(p.queue.oldest());
         p.queue.pop();
-        pulses_.moved |= me;
+        add(pulses_.moved, n);
         p.in_run = false;
         p.state = Head::PARAMETER;
     }
@@ -275,7 +273,7 @@ void Hub::pass(unsigned n, HubPort& p) {
     if (p.targets & full_) return;
     const std::uint16_t entry = p.queue.oldest();
     p.queue.pop();
-    pulses_.moved |= one(n);
+    add(pulses_.moved, n);
     const auto symbol = static_cast<std::uint16_t>(entry & 0x1FF);
     const bool is_code = symbol == code(Control::COMMAND);
     // Place in a close all, 1 to 4, or 0; its code does not tell yet.
@@ -287,7 +285,7 @@ void Hub::pass(unsigned n, HubPort& p) {
     const bool closes = p.closing == COMMAND_LENGTH;
     if (symbol == code(Control::START)) {
         count(n, hub::CounterId::PACKETS);
-        pulses_.send_ready |= one(n);
+        add(pulses_.send_ready, n);
     }
     if (p.targets) {
         p.in_run = false;
@@ -326,7 +324,7 @@ void Hub::execute(unsigned n, HubPort& p) {
     p.asked = true;
     p.state = Head::WAIT;
     requests_[n] = {p.op, p.param, now_ + 1};
-    asked_ |= one(n);
+    add(asked_, n);
 }
 
 // A command that closes, in its second cycle.
@@ -335,9 +333,9 @@ void Hub::end(unsigned n, HubPort& p) {
     if (p.error) {
         count(n, static_cast<hub::CounterId>(counted(p.error)));
     } else if (p.op == hub::CLOSE || p.op == hub::CLOSE_REPLY) {
-        pulses_.closed_here |= one(p.param);
+        add(pulses_.closed_here, p.param);
     } else {
-        pulses_.close_mine |= one(n);
+        add(pulses_.close_mine, n);
     }
 }
 

@@ -132,7 +132,7 @@ struct HubPort {
     std::uint16_t errors = 0;
     std::uint8_t neighbour_id = 0;
     std::uint8_t neighbour_kind = hub::KIND_UNKNOWN;
-    Mask targets = 0;                // outputs connected to the input
+    Mask targets;                // outputs connected to the input
 };
 
 }  // namespace nectar::fast

@@ -53,15 +53,15 @@ void HubRecord::tick(std::int64_t now) {
     if (!decisions_.empty()) {
         event = decisions_.front();
         decisions_.erase(decisions_.begin());
-        if (event.kind == hub::Event::OPENED) closed_ &= ~one(event.output);
-        if (event.kind == hub::Event::LOCKED) unlocked_ &= ~one(event.output);
+        if (event.kind == hub::Event::OPENED) drop(closed_, event.output);
+        if (event.kind == hub::Event::LOCKED) drop(unlocked_, event.output);
     } else if (timed_out_) {
         event = {hub::Event::TIMED_OUT, static_cast<std::uint8_t>(lowest(timed_out_)), 0};
-        timed_out_ &= timed_out_ - 1;
+        drop(timed_out_, event.input);
     } else {
         Mask& ended = closed_ ? closed_ : unlocked_;
         event = {closed_ ? hub::Event::CLOSED : hub::Event::UNLOCKED, 0, static_cast<std::uint8_t>(lowest(ended))};
-        ended &= ended - 1;
+        drop(ended, event.output);
     }
     if (!full) write(event.kind, event.input, event.output);
 }

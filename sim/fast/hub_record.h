@@ -42,9 +42,9 @@ class HubRecord {
     std::int64_t time_ = 0;
     std::int64_t high_ = 0;               // part of the time above its bits, as recorded last
     std::vector<Decision> decisions_;     // that wait, the oldest first
-    Mask timed_out_ = 0;
-    Mask closed_ = 0;
-    Mask unlocked_ = 0;
+    Mask timed_out_;
+    Mask closed_;
+    Mask unlocked_;
     std::vector<std::uint64_t> events_;   // 40 bits each
     std::size_t first_ = 0;               // the oldest of them
     std::size_t shown_ = 0;               // end of those that can be read

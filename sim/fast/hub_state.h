@@ -59,24 +59,24 @@ struct Flight {
 };
 // What the controller tells the ports, and the supervisor the tables: it reaches them in the next cycle.
 struct Told {
-    Mask close_mine = 0;
-    Mask reset_queue = 0;
-    Mask ready_set = 0;
-    Mask ready_clear = 0;
-    Mask send_ready = 0;
+    Mask close_mine;
+    Mask reset_queue;
+    Mask ready_set;
+    Mask ready_clear;
+    Mask send_ready;
 
     Mask any() const { return close_mine | reset_queue | ready_set | ready_clear | send_ready; }
 };
 // What happens in a cycle.
 struct Pulses {
-    Mask close_mine = 0;   // inputs
-    Mask closed = 0;       // outputs
-    Mask closed_here = 0;  // outputs closed by their own input
-    Mask release = 0;      // inputs
-    Mask send_ready = 0;   // ports
-    Mask hello_ask = 0;
-    Mask moved = 0;
-    Mask pushed = 0;       // outputs that got a symbol from the crossbar
+    Mask close_mine;   // inputs
+    Mask closed;       // outputs
+    Mask closed_here;  // outputs closed by their own input
+    Mask release;      // inputs
+    Mask send_ready;   // ports
+    Mask hello_ask;
+    Mask moved;
+    Mask pushed;       // outputs that got a symbol from the crossbar
     LockChange lock;
     std::uint8_t enter_input = NOBODY;
     std::uint8_t enter_output = 0;
@@ -89,57 +89,57 @@ struct HubState {
     Told reaches_;         // in the cycle before
 
     // Ports: at which something is in the input register, in or at the head of the queue, at the output register.
-    Mask arriving_ = 0;
-    Mask queued_ = 0;
-    Mask sending_ = 0;
-    Mask partial_ = 0;   // a part of a command has arrived
-    Mask cleared_ = 0;   // queues that are emptied in this cycle
-    Mask halting_ = 0;   // and those that were in the cycle before
-    Mask heard_ = 0;     // ports at which a ready has arrived
-    Mask starts_ = 0;    // outputs at which a start is first at the pins
-    Mask looping_ = 0;   // ports whose output register has a symbol for the loop
-    Mask asked_ = 0;     // inputs that give the controller a command
-    Mask sources_ = 0;   // ports at which a reply waits for the bus
-    Mask full_ = 0;      // outputs that take no symbol from the crossbar
-    Mask ready_bit_ = 0;
-    Mask rising_ = 0;    // outputs whose ready bit was 0 in the cycle before
-    Mask starting_ = 0;  // outputs that a start is on its way to
-    Mask closing_ = 0;   // outputs whose connection the symbol just loaded closes
+    Mask arriving_;
+    Mask queued_;
+    Mask sending_;
+    Mask partial_;   // a part of a command has arrived
+    Mask cleared_;   // queues that are emptied in this cycle
+    Mask halting_;   // and those that were in the cycle before
+    Mask heard_;     // ports at which a ready has arrived
+    Mask starts_;    // outputs at which a start is first at the pins
+    Mask looping_;   // ports whose output register has a symbol for the loop
+    Mask asked_;     // inputs that give the controller a command
+    Mask sources_;   // ports at which a reply waits for the bus
+    Mask full_;      // outputs that take no symbol from the crossbar
+    Mask ready_bit_;
+    Mask rising_;    // outputs whose ready bit was 0 in the cycle before
+    Mask starting_;  // outputs that a start is on its way to
+    Mask closing_;   // outputs whose connection the symbol just loaded closes
 
     // Status table and locks. What is shown of their ends is a cycle late.
-    Mask connected_ = 0;
-    Mask connected_shown_ = 0;
-    Mask ended_ = 0;
-    Mask connecting_ = 0;  // inputs
-    Mask locked_ = 0;
-    Mask locked_shown_ = 0;
-    Mask unlocked_ = 0;
-    Mask locking_ = 0;     // inputs
-    Mask recovered_ = 0;   // outputs whose ready bits the watchdog sets
+    Mask connected_;
+    Mask connected_shown_;
+    Mask ended_;
+    Mask connecting_;  // inputs
+    Mask locked_;
+    Mask locked_shown_;
+    Mask unlocked_;
+    Mask locking_;     // inputs
+    Mask recovered_;   // outputs whose ready bits the watchdog sets
 
     // The ports' state.
-    Mask enabled_ = 0;
-    Mask looped_ = 0;
-    Mask enabled_here_ = 0;  // as the ports see it in this cycle
-    Mask looped_here_ = 0;
-    Mask allowed_ = 0;
+    Mask enabled_;
+    Mask looped_;
+    Mask enabled_here_;  // as the ports see it in this cycle
+    Mask looped_here_;
+    Mask allowed_;
     std::uint8_t selected_ = 0;
 
     // Controller.
     Request requests_[MOST_PORTS];
-    Mask pending_ = 0;
-    Mask can_ = 0;
-    Mask at_once_ = 0;
-    Mask had_ = 0;
-    Mask giving_up_ = 0;
-    Mask given_up_ = 0;    // met by the watchdog while they waited
+    Mask pending_;
+    Mask can_;
+    Mask at_once_;
+    Mask had_;
+    Mask giving_up_;
+    Mask given_up_;    // met by the watchdog while they waited
     unsigned last_ = 0;
     Order decided_;        // in the cycle before
     Order before_;         // and in the one before that
     Order stages_[3];      // orders in the cycles behind
-    Mask resumes_ = 0;
-    Mask resume_next_ = 0;
-    Mask resume_later_ = 0;
+    Mask resumes_;
+    Mask resume_next_;
+    Mask resume_later_;
     std::uint8_t response_port_ = NOBODY;
     Order response_;
     bool frozen_ = false;
@@ -155,17 +155,17 @@ struct HubState {
     unsigned flight_ = 0;
     std::int64_t bus_free_ = 0;
     unsigned bus_last_ = 0;
-    Mask asking_ = 0;
-    Mask taken_down_ = 0;  // outputs whose connection a close all reply closes, in the next cycle
+    Mask asking_;
+    Mask taken_down_;  // outputs whose connection a close all reply closes, in the next cycle
 
     // Watchdog.
     unsigned log_ = 0;
     std::int64_t running_ = 0;
     bool restart_ = false;
-    Mask held_ = 0;
-    Mask moved_ = 0;
-    Mask still_ = 0;
-    Mask expired_ = 0;
+    Mask held_;
+    Mask moved_;
+    Mask still_;
+    Mask expired_;
 
     // Errors that are not shown in the sums yet: cycle in which they are, and port.
     struct Counted {

@@ -128,7 +128,7 @@ void Hub::carry_out(Supervision& work) {
             told_.ready_set |= place;
             pulses_.hello_ask |= place;
             break;
-        case hub::LOOP_BACK_REPLY: looped_ = force ? looped_ | place : looped_ & ~place; break;
+        case hub::LOOP_BACK_REPLY: set(looped_, port, force); break;
         case hub::RESET_QUEUE_REPLY: told_.reset_queue |= place; break;
         case hub::RESET_HUB: reset_next_ = true; break;
         case hub::FORCE_CONNECTION_REPLY: {
@@ -159,7 +159,7 @@ void Hub::carry_out(Supervision& work) {
                 for (std::uint16_t& counter : port_[port].counters) counter = 0;
             }
             break;
-        case hub::ALLOW_SUPERVISOR_REPLY: allowed_ = force ? allowed_ | place : allowed_ & ~place; break;
+        case hub::ALLOW_SUPERVISOR_REPLY: set(allowed_, port, force); break;
         default: break;
     }
 }

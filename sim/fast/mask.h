@@ -5,31 +5,50 @@
 
 namespace nectar::fast {
 
-// Bit n stands for port n. A HUB has 128 ports at most.
-using Mask = unsigned __int128;
+// A HUB has 128 ports at most. Words: of 128-bit numbers the compiler tests single bits in twice the time.
+struct Mask {
+    std::uint64_t words[2] = {0, 0};
 
-constexpr Mask one(unsigned port) { return Mask{1} << port; }
-constexpr bool has(Mask ports, unsigned port) { return static_cast<bool>(ports >> port & 1); }
+    explicit operator bool() const { return words[0] | words[1]; }
+    Mask operator~() const { return {{~words[0], ~words[1]}}; }
+    Mask operator|(const Mask& other) const { return {{words[0] | other.words[0], words[1] | other.words[1]}}; }
+    Mask operator&(const Mask& other) const { return {{words[0] & other.words[0], words[1] & other.words[1]}}; }
+    Mask& operator|=(const Mask& other) { return *this = *this | other; }
+    Mask& operator&=(const Mask& other) { return *this = *this & other; }
+    bool operator!=(const Mask& other) const { return words[0] != other.words[0] || words[1] != other.words[1]; }
+};
 
-// Number of ports.
-inline unsigned count(Mask ports) {
-    return static_cast<unsigned>(__builtin_popcountll(static_cast<std::uint64_t>(ports)) +
-                                 __builtin_popcountll(static_cast<std::uint64_t>(ports >> 64)));
+inline bool has(const Mask& ports, unsigned port) { return ports.words[port / 64] >> port % 64 & 1; }
+inline void add(Mask& ports, unsigned port) { ports.words[port / 64] |= std::uint64_t{1} << port % 64; }
+inline void drop(Mask& ports, unsigned port) { ports.words[port / 64] &= ~(std::uint64_t{1} << port % 64); }
+inline void set(Mask& ports, unsigned port, bool is) { is ? add(ports, port) : drop(ports, port); }
+
+inline Mask one(unsigned port) {
+    Mask ports;
+    add(ports, port);
+    return ports;
+}
+
+// The ports from `port` on.
+inline Mask from(unsigned port) {
+    if (port >= 128) return {};
+    if (port >= 64) return {{0, ~std::uint64_t{0} << port % 64}};
+    return {{~std::uint64_t{0} << port, ~std::uint64_t{0}}};
 }
 
 // The lowest port; there must be one.
-inline unsigned lowest(Mask ports) {
-    const auto low = static_cast<std::uint64_t>(ports);
-    return static_cast<unsigned>(low ? __builtin_ctzll(low)
-                                     : 64 + __builtin_ctzll(static_cast<std::uint64_t>(ports >> 64)));
+inline unsigned lowest(const Mask& ports) {
+    return static_cast<unsigned>(ports.words[0] ? __builtin_ctzll(ports.words[0])
+                                                : 64 + __builtin_ctzll(ports.words[1]));
 }
 
 // Calls work(port) for each port, the lowest first.
-template <class Work> inline void each(Mask ports, Work work) {
-    for (auto part = static_cast<std::uint64_t>(ports); part; part &= part - 1) {
+template <class Work> inline void each(const Mask& ports, Work work) {
+    const Mask all = ports;
+    for (std::uint64_t part = all.words[0]; part; part &= part - 1) {
         work(static_cast<unsigned>(__builtin_ctzll(part)));
     }
-    for (auto part = static_cast<std::uint64_t>(ports >> 64); part; part &= part - 1) {
+    for (std::uint64_t part = all.words[1]; part; part &= part - 1) {
         work(64u + static_cast<unsigned>(__builtin_ctzll(part)));
     }
 }

@@ -139,19 +139,19 @@ def test_noise_gives_the_same_in_hubs_of_all_sizes(ports):
 
 #: Faults of the fast HUB: file, text, what stands there instead.
 FAULTS = {
-    "a symbol can be read a cycle too early": ("hub_port.h", "visible_ = settled_;\n        settled_", "visible_ = tail_;\n        settled_"),
-    "a start leaves the ready bit": ("hub_port.cpp", "if (enters) starts_ |= me;", ""),
+    "a symbol can be read too early": ("hub_port.h", "visible_ = settled_;\n        s", "visible_ = tail_;\n        s"),
+    "a start leaves the ready bit": ("hub_port.cpp", "if (enters) add(starts_, n);", ""),
     "a ready signal comes behind replies": ("hub_port.cpp", "if (p.readies) {", "if (p.readies && !p.sending) {"),
     "a reply bus that is a cycle too fast": ("hub.cpp", "now_ + COMMAND_LENGTH;", "now_ + COMMAND_LENGTH - 1;"),
     "turns begin at port 0": ("hub_central.cpp", "lowest(later ? later : wishes)", "lowest(wishes)"),
-    "a lock keeps nobody out": ("hub_central.cpp", "!(place & locked_shown_) ||", "true ||"),
+    "a lock keeps nobody out": ("hub_central.cpp", "!has(locked_shown_, name) ||", "true ||"),
     "a supervisor freezes nobody": ("hub_central.cpp", "if (!freeze) check(turn);", "check(turn);"),
     "a reset of a queue sends no ready": ("hub.cpp", "pulses_.send_ready = halting_;", ""),
     "a watchdog that waits twice as long": ("hub.cpp", "std::int64_t{1} << log_", "std::int64_t{2} << log_"),
     "close all stays connected": ("hub_port.cpp", "if (leaves && leaving.closes && !ended)", "if (false)"),
-    "refusals are looked at in another order": ("hub_central.cpp", "if (bad || o == order.port) return", "if (bad) return"),
+    "the own port is not bad": ("hub_central.cpp", "if (bad || o == order.port) return", "if (bad) return"),
     "an event is recorded late": ("hub.cpp", "record_.tick(now_);", "record_.tick(now_ - 1);"),
-}  # fmt: skip
+}
 
 
 def find(path):
