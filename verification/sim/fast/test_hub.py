@@ -129,11 +129,11 @@ def test_it_says_idle_when_nothing_but_a_symbol_can_change_it(pair):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("ports", [2, 3, 4, 5, 8, 16, 33, 128])
+@pytest.mark.parametrize("ports", [2, 3, 5, 16])
 def test_noise_gives_the_same_in_hubs_of_all_sizes(ports):
     with Lockstep(ports) as both:
         for kind in KINDS:
-            for number in range(20 if ports < 16 else 3):
+            for number in range(5):
                 noise(both, seeds.rng("fast HUB", ports, kind, number), kind, 5)
 
 
