@@ -88,10 +88,11 @@ bool Hub::is_busy() const {
                        resume_later_ | asking_ | taken_down_ | sources_ | halting_ | told_.any();
     const Mask held = connecting_ | locking_ | partial_;
     const bool orders = decided_.valid || before_.valid || stages_[0].valid || stages_[1].valid || stages_[2].valid;
+    const bool watched = log_ && (held || held_);
     const bool supervised = work_.active || waiting_.valid || finishing_.valid || finished_.valid || frozen_;
-    return ports || (held && log_) || connected_ != connected_shown_ || locked_ != locked_shown_ || orders ||
+    return ports || watched || connected_ != connected_shown_ || locked_ != locked_shown_ || orders ||
            supervised || flights_[0].valid || flights_[1].valid || !counted_.empty() || record_.running() ||
-           (held_ && log_) || moved_;
+           moved_;
 }
 
 void Hub::step() {
@@ -132,8 +133,8 @@ void Hub::step() {
     each(queued_, [&](unsigned n) { settle_queue(n); });
     halting_ = cleared_;
     append_replies();
-    each(outputs | sending_ | pulses_.pushed | pulses_.send_ready | reaches_.send_ready,
-         [&](unsigned n) { settle_output(n); });
+    const Mask readies = pulses_.send_ready | reaches_.send_ready;
+    each(outputs | sending_ | pulses_.pushed | readies, [&](unsigned n) { settle_output(n); });
     const Mask lowered = starts_ | reaches_.ready_clear;
     rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
     ready_bit_ = (ready_bit_ | reaches_.ready_set | heard_) & ~lowered;

@@ -128,7 +128,7 @@ def _fast(scale):
             lambda: workloads.ring(16, messages, size, fast=True).core_seconds,
         )
         text = f"messages of {size} bytes: {rtl:.3f} s of the host without Python, fast boards {fast:.3f} s"
-        found.append(Outcome(rtl / fast, "", target, text, measured={"RTL": rtl, "fast": fast}))
+        found.append(Outcome(rtl / fast, "", target, text, part=str(size), measured={"RTL": rtl, "fast": fast}))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Symbols for all ports of a HUB at once: every command from every port, right and wrong, whole and cut short."""
+"""Symbols for all ports of a HUB at once: commands of all kinds, right and wrong, whole and cut short."""
 
 from nectar.hdl.hub.commands import FORCE, Op
 from nectar.hdl.hub.monitor_map import Clear, Select
@@ -28,12 +28,12 @@ assert HUB == hub_lockstep.HUB
 
 
 class AllNoise(Noise):
-    """Noise in which every port gives commands of a kind (KINDS). Counters are not selected: a fast HUB counts at
-    once (docs/engine.md)."""
+    """Noise in which every port gives commands of a kind (KINDS), port 0 those for supervisors. Counters are not
+    selected: a fast HUB counts at once (docs/engine.md)."""
 
     def __init__(self, port, ports, rng, kind):
         super().__init__(port, ports, True, rng)
-        self._ops = KINDS[kind]
+        self._ops = [op for op in KINDS[kind] if not port or op < 0x80]
 
     def order(self):
         """A command for the HUB, or one that any HUB takes."""
