@@ -16,6 +16,7 @@ _MOST = [int(op) for op in Op if op not in _SELDOM]
 KINDS = {
     "user commands": [op for op in _MOST if op < 0x80],
     "all commands": _MOST,
+    "no time-outs": [op for op in _MOST if op != Op.WATCHDOG_TIME_REPLY],
     "watchdog": [op for op in _MOST if op < 0x80] + 3 * [int(Op.WATCHDOG_TIME_REPLY)],
     "loop back": _MOST + 2 * [int(Op.LOOP_BACK_REPLY)],
     "resets": [*_MOST, int(Op.RESET_HUB)],

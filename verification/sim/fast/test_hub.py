@@ -131,8 +131,9 @@ def test_it_says_idle_when_nothing_but_a_symbol_can_change_it(pair):
 @pytest.mark.nightly
 @pytest.mark.parametrize("ports", [2, 3, 5, 16])
 def test_noise_gives_the_same_in_hubs_of_all_sizes(ports):
+    """Without time-outs, which may differ by a ready bit (docs/engine.md)."""
     with Lockstep(ports) as both:
-        for kind in KINDS:
+        for kind in ("user commands", "no time-outs"):
             for number in range(5):
                 noise(both, seeds.rng("fast HUB", ports, kind, number), kind, 5)
 
