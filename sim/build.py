@@ -27,8 +27,6 @@ __all__ = ["BuildError", "ceiling", "compiler", "cores", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _FAST = _HERE / "fast"
-#: Whether there are fast CABs.
-FAST_CABS = (_FAST / "cab.h").is_file()
 _HDL = Path(hdl.__file__).resolve().parent
 
 VERILATOR_FLAGS = [

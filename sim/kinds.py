@@ -26,8 +26,6 @@ def kinds_of(topology, profile, nodes=(), boards="rtl", rtl=()):
     fast = kinds.keys() - rtl
     if fast & topology.hubs.keys() and profile.hub_profile != "prototype":
         raise ValueError(f"fast HUBs have the profile prototype, not {profile.hub_profile}; name the HUBs as RTL")
-    if fast & topology.cabs.keys() and not build.FAST_CABS:
-        raise ValueError(f"there are no fast CABs; name the CABs as RTL: {','.join(topology.cabs)}")
     return {name: _FAST + kind if name in fast else kind for name, kind in kinds.items()}
 
 

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
@@ -72,10 +71,9 @@ async def measure(machine, topology, tasks):
 
 
 def _run(topology, tasks, recorder=None, fast=False):
-    """The same on the engine, for the topology of that name; ``fast``: with the fast boards that there are."""
+    """The same on the engine, for the topology of that name; ``fast``: with fast boards."""
     topology = load(topology)
-    rtl = [] if build.FAST_CABS else list(topology.cabs)
-    boards = {"boards": "fast", "rtl": rtl} if fast else {}
+    boards = {"boards": "fast"} if fast else {}
     try:
         measure(EngineMachine(topology, recorder=recorder, **boards), topology, tasks).send(None)
     except StopIteration as end:

@@ -58,4 +58,4 @@ def engine(hub_sizes):
     """Path of the engine's library whose CABs, with and without VME, are fast. Raises BuildError."""
     made = _Build(hub_sizes)
     del made.boards["cab"]
-    return made.make("fastcab", ".so", build._CORE, ["-shared"])
+    return made.make("fastcab", ".so", [*build._CORE, *build._RTL], ["-shared"])
