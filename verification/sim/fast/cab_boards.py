@@ -9,9 +9,10 @@ from nectar.sim.profile import PROTOTYPE
 __all__ = ["engine", "lockstep"]
 
 _HERE = Path(__file__).resolve().parent
-_FAST = Path(build.__file__).resolve().parent / "fast"
+_SIM = Path(build.__file__).resolve().parent
+_FAST = _SIM / "fast"
 _SOURCES = sorted(_FAST.glob("cab*.cpp"))
-_PROGRAM = [_HERE / "cab_lockstep.cpp", _HERE / "cab_traffic.cpp", Path(build.__file__).with_name("vme.cpp")]
+_PROGRAM = [_HERE / "cab_lockstep.cpp", _HERE / "cab_traffic.cpp", _SIM / "vme.cpp", _SIM / "recorder.cpp"]
 
 #: The table of kinds of an engine whose CABs are fast.
 _TABLE = """#include "board.h"
