@@ -23,6 +23,7 @@ PROGRAMS = {
     "production/production": (["run", *SMALL], ["queens", "--size", "3", "--cabs", "2"]),
     "request": (["run"], []),
     "send_file": (["run"], ["LICENSE"]),
+    "sockets": (["run"], ["1"]),
     "stream": (["run"], ["--kbytes", "20"]),
     "transactions/transactions": (["run", *SMALL], ["--transfers", "2", "--accounts", "8", "--cabs", "2"]),
     "vision/vision": (["run", *SMALL], ["--size", "16", "--frames", "2", "--cabs", "2"]),
