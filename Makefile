@@ -7,6 +7,9 @@ PIP_FLAGS := --disable-pip-version-check --quiet
 # Where it is forbidden to keep compiled modules, each of a thousand processes compiles them anew: 0.4 s for a bench.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What runs on many machines: the address of a Dask scheduler (docs/sweep.md).
+CLUSTER := $(if $(SCHEDULER),--scheduler $(SCHEDULER))
+
 .PHONY: demo test check nightly bench bench-fpga boards docs clean
 
 demo: .venv/running
@@ -19,7 +22,7 @@ demo: .venv/running
 	    print('build/demo/README.copy.md: SHA-256', a)"
 	@echo "build/demo/send_file.fst: waveforms of the first 200 us; to see them:"
 	@echo "  $(BIN)/nectar waves build/demo/send_file.fst"
-	@echo "(docs/tutorial/first-waveform.md tells what is to be seen)"
+	@echo "(docs/tutorial/first-waveform.md tells how to read them)"
 	@echo "build/demo/report.html: where the time went, a timeline, every message; open it in a browser"
 
 # Everything random follows NECTAR_SEED. The everyday regression has the same one in every run.
@@ -30,22 +33,22 @@ test: .venv/installed
 check: .venv/installed
 	@$(BIN)/python -m nectar.verification.changed $(if $(BASE),--base $(BASE))
 
-# What takes longer, in jobs; PART=3/12 for the third of twelve slices, JOB=proofs for one job (docs/nightly.md). The
-# seed is drawn and told.
+# What takes longer, in jobs; PART=3/14 for the third of fourteen slices, JOB=proofs for one, SCHEDULER=tcp://host:8786
+# for the workers of a Dask cluster (docs/nightly.md). The seed is drawn and told.
 nightly: .venv/installed
-	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB))
+	$(BIN)/python -m nectar.verification.nightly $(if $(PART),--part $(PART)) $(if $(JOB),--job $(JOB)) $(CLUSTER)
 
 bench: .venv/installed
 	$(BIN)/nectar bench
 
 bench-fpga: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
-	$(BIN)/nectar bench fpga
+	$(BIN)/nectar bench fpga $(CLUSTER)
 
 # Hours: every top on every board. docs/boards-results.md is what comes of it.
 boards: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
-	$(BIN)/python -m nectar.boards.results docs/boards-results.md
+	$(BIN)/python -m nectar.boards.results $(CLUSTER) docs/boards-results.md
 
 # The book, from docs/ (docs/howto/book.md). Whatever Sphinx warns of is an error.
 docs: .venv/documented

@@ -1,7 +1,7 @@
 """Builds every top in each profile on every board, and writes the page of what came of it. As a program: ``make
 boards``.
 
-    python -m nectar.boards.results [--only BOARD,...] [--tops TOP,...] [--profiles P,...] [PAGE]
+    python -m nectar.boards.results [--only BOARD,...] [--tops TOP,...] [--profiles P,...] [--scheduler ADDRESS] [PAGE]
 
 Rows that are not built in this run stay as they are in the page, with the date on which they were.
 """
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from ..hdl.hub.profile import HUB_PROFILES
+from ..many import SpreadError, spread
 from ..progress import Progress
 from .build import Missed, Refused, build, design
 from .catalogue import BOARDS
@@ -98,8 +99,14 @@ def _all():
                 yield from ((name, top, profile) for profile in (profiles if "profile" in kind.defaults else ["-"]))
 
 
+def _built(key):
+    """The row of a key, built here or on a worker."""
+    print(*key, file=sys.stderr)
+    return row(*key, Progress())
+
+
 def main():
-    """The program."""
+    """The program; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m nectar.boards.results",
         description=__doc__,
@@ -109,19 +116,26 @@ def main():
     parser.add_argument("--only", help="boards, with commas between")
     parser.add_argument("--tops", help="tops, with commas between")
     parser.add_argument("--profiles", help="profiles, with commas between")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="build on a Dask cluster, as tcp://host:8786")
     options = parser.parse_args()
-    path, progress = Path(options.page), Progress()
-    for key in _all():
-        if any(
-            chosen and name not in chosen.split(",")
-            for name, chosen in zip(key, (options.only, options.tops, options.profiles), strict=True)
-        ):
-            continue
-        print(*key, file=sys.stderr)
-        columns = row(*key, progress)
-        found = rows(path.read_text() if path.exists() else "")
-        path.write_text(page(found | {key: columns}))
+    path = Path(options.page)
+    given = options.only, options.tops, options.profiles
+    keys = [
+        key
+        for key in _all()
+        if all(not chosen or name in chosen.split(",") for name, chosen in zip(key, given, strict=True))
+    ]
+    try:
+        # Here one after the other: place and route takes the memory of a machine.
+        for ended in spread(_built, keys, scheduler=options.scheduler, workers=0, what="builds"):
+            found = rows(path.read_text() if path.exists() else "")
+            path.write_text(page(found | {keys[ended.number]: ended.value()}))
+    except SpreadError as error:
+        parser.error(f"{error}; rows that were built are in {path}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    from nectar.boards.results import main  # workers import what this module sends them
+
+    sys.exit(main())

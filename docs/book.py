@@ -15,6 +15,8 @@ REFERENCE = "reference"
 REFERENCE_SECTION = "Reference"
 #: Folders of the source whose modules are for users.
 PUBLIC = ("hdl", "sim", "software", "verification/harness")
+#: Modules whose names are all described in other modules, too.
+REPEATED = {"nectar.software.mpi.MPI"}
 _SECTION = re.compile(r"^## (.*)$", re.M)
 _ITEM = re.compile(r"^- \[[^]]*\]\(([^)]+)\.md\)", re.M)
 
@@ -73,7 +75,7 @@ def _write_reference(app):
         for module in modules:
             if module != package:
                 lines += _heading(module.rpartition(".")[2], "-")
-            lines += [f".. automodule:: {module}", ""]
+            lines += [f".. automodule:: {module}", *(["   :no-index:"] if module in REPEATED else []), ""]
         _write(folder / f"{package}.rst", lines)
     for old in folder.glob("*.rst"):
         if old.stem not in pages.keys() | {"index"}:

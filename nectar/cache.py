@@ -160,7 +160,11 @@ class Cache:
         files = [path for path in self.path.rglob("*") if path.is_file()]
         kept = [path.name.removeprefix(".").removesuffix(".sha256") for path in self.path.glob(".*.sha256")]
         damaged = [name for name in kept if os.path.lexists(self.path / name) and not self.find(name)]
-        return sum(path.stat().st_size for path in files), damaged
+        total = 0
+        for path in files:
+            with contextlib.suppress(FileNotFoundError):  # another process has moved or deleted it meanwhile
+                total += path.stat().st_size
+        return total, damaged
 
     def clean(self):
         """Deletes what has not been used for a month; call with the lock held."""

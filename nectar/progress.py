@@ -20,6 +20,7 @@ class Progress:
         self._steps = {}  # those under way: name → when they began
         self._jobs = {}  # steps that are known → how many of their jobs are still to end
         self._sizes = {}  # the same → how many they have
+        self._alike = set()  # those whose jobs are alike
         self._guard = threading.RLock()
 
     def say(self, text):
@@ -47,24 +48,48 @@ class Progress:
         try:
             yield
         finally:
-            with self._guard:
-                self._jobs[name] -= 1
-                if not self._jobs[name]:
-                    del self._steps[name]
-                    if not self._live.terminal:
-                        self.say(f"{self._far()} {name}: {time.monotonic() - begun:.0f} s")
+            self._end(name, begun)
+
+    def each(self, name, jobs, ends):
+        """Yields what ``ends`` yields, each of which is the end of one of the ``jobs``, all alike, of the step
+        ``name``. What is left is told, too."""
+        with self._guard:
+            begun = self._steps.setdefault(name, time.monotonic())
+            self._alike.add(name)
+            self.expect(name, jobs)
+        for end in ends:
+            self._end(name, begun)
+            yield end
+
+    def _end(self, name, begun):
+        """A job of a step that began then has ended."""
+        with self._guard:
+            self._jobs[name] -= 1
+            if not self._jobs[name]:
+                del self._steps[name]
+                if not self._live.terminal:
+                    self.say(f"{self._far()}{name}: {time.monotonic() - begun:.0f} s")
 
     def _far(self):
-        return f"[{sum(not left for left in self._jobs.values())}/{len(self._jobs)}]"
+        """How many of several steps have ended."""
+        if len(self._jobs) == 1:
+            return ""
+        return f"[{sum(not left for left in self._jobs.values())}/{len(self._jobs)}] "
+
+    def _left(self, name):
+        """How much of a step is done, and how long the rest will take."""
+        size = self._sizes[name]
+        done = size - self._jobs[name]
+        if not done or name not in self._alike:
+            return f"{name} ({done} of {size})"
+        rest = (time.monotonic() - self._steps[name]) / done * self._jobs[name]
+        return f"{name} ({done} of {size}, about {rest:.0f} s left)"
 
     def _doing(self):
         """How far it is, and what is under way."""
         with self._guard:
-            names = [
-                name if (size := self._sizes[name]) == 1 else f"{name} ({size - self._jobs[name]} of {size})"
-                for name in self._steps
-            ]
-            return f"{self._far()} {self._live.seconds:.0f} s: {', '.join(names) or 'starting'}"
+            names = [name if self._sizes[name] == 1 else self._left(name) for name in self._steps]
+            return f"{self._far()}{', '.join(names) or 'starting'}, {self._live.seconds:.0f} s"
 
     def show(self):
         """Brings the changing line up to date."""

@@ -208,12 +208,18 @@ const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, 
 """
 
 
-def kinds(names):
-    """C++ text of the table of all kinds of board."""
-    lines = ['#include "board.h"', "", "namespace nectar {", ""]
+def kinds(names, fast=()):
+    """C++ text of the table of all kinds of board: those made from Verilog, and the ``fast`` ones."""
+    lines = ['#include "board.h"', *(['#include "fast/kinds.h"'] if fast else []), "", "namespace nectar {", ""]
     lines += [f"extern const Kind KIND_{name};" for name in names]
+    objects = [f"KIND_{name}" for name in names]
+    for name in fast:
+        made = name.replace("fast", "FAST_").upper()
+        if ports := name.partition("hub")[2]:
+            lines.append(f'static const Kind {made} = fast_hub<{ports}>("{name}");')
+        objects.append(made)
     lines += [
-        f"const Kind* const KINDS[] = {{{', '.join(f'&KIND_{name}' for name in names)}, nullptr}};",
+        f"const Kind* const KINDS[] = {{{', '.join(f'&{made}' for made in objects)}, nullptr}};",
         "",
         "}  // namespace nectar",
         "",

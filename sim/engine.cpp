@@ -4,9 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "verilated.h"
-#include "waves.h"
-
 namespace nectar {
 
 namespace {
@@ -14,8 +11,6 @@ namespace {
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
-// Host time in ns of an edge's evaluations from which on threads share them.
-constexpr double SHARED_NS = 4e3;
 
 // The next edge at which a node has something to do.
 std::int64_t node_due(const Node& node, std::int64_t edge) {
@@ -26,15 +21,7 @@ std::int64_t node_due(const Node& node, std::int64_t edge) {
 
 }  // namespace
 
-Engine::Engine(bool sleep) : sleep_(sleep) {
-    for (auto& context : contexts_) {
-        context = std::make_unique<VerilatedContext>();
-        context->threads(1);  // a model has none of its own
-        context->traceEverOn(true);
-        context->timeunit(-12);
-        context->timeprecision(-12);
-    }
-}
+Engine::Engine(bool sleep) : rtl_(make_rtl()), sleep_(sleep) {}
 
 Engine::~Engine() {
     threads_.reset();
@@ -54,7 +41,7 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->index = static_cast<int>(boards.size());
     board->cab = board->kind->cab;
     board->recorded = recorded;
-    board->model = board->kind->make(contexts_[recorded].get(), name, board->pins);
+    board->model = board->kind->make(rtl_ ? rtl_->context(recorded) : nullptr, name, board->pins);
     board->eval = recorded ? board->kind->eval : board->kind->quick;
     board->state = recorded ? board->model : board->kind->state(board->model);
     board->ports = std::make_unique<Port[]>(board->pins.ports.size());
@@ -104,7 +91,10 @@ void Engine::begin(unsigned groups) {
     if (groups) recorder = std::make_unique<Recorder>(groups, senders.size());
     for (auto& board : boards) {
         board->cpu.records(recorder.get(), board->index);
-        if (board->node) board->node->cpu.records(recorder.get(), board->index + static_cast<int>(boards.size()));
+        if (!board->node) continue;
+        const int place = board->index + static_cast<int>(boards.size());
+        board->node->cpu.records(recorder.get(), place);
+        board->node->bus.records(recorder.get(), place);
     }
     for (auto& group : groups_) {
         group->wake_first = group->due_first = 0;
@@ -284,7 +274,7 @@ Code Engine::run(std::int64_t until) {
 void Engine::step(Group& group) {
     const std::int64_t time = group.next_ps;
     const std::int64_t edge = group.wake_first;
-    const bool shared = threads_ && group.cost_ns > SHARED_NS;
+    const bool shared = threads_ && group.cost_ns >= shared_ns_;
     group.edge = edge + 1;
     group.open = true;
     group.under_way.clear();
@@ -423,7 +413,8 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::
     for (auto& board : boards) {
         if (board->recorded) recorded.push_back(board.get());
     }
-    waves_ = std::make_unique<Waves>(path, *contexts_[true], std::move(recorded), begin, end, limit);
+    if (!rtl_) return false;
+    waves_ = rtl_->record(path, std::move(recorded), begin, end, limit);
     return waves_->good();
 }
 

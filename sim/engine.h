@@ -12,6 +12,7 @@
 #include "port.h"
 #include "processor.h"
 #include "recorder.h"
+#include "rtl.h"
 #include "threads.h"
 #include "vme.h"
 
@@ -88,8 +89,6 @@ struct Costs {
     double ideal[SIZES] = {};
 };
 
-class Waves;
-
 class Engine {
   public:
     explicit Engine(bool sleep);
@@ -104,8 +103,9 @@ class Engine {
     // `groups`: of the events to record; 0: none.
     void begin(unsigned groups);
 
-    // From begin() on. Boards are evaluated by so many threads; `later`: as soon as they have enough to do.
-    void use_threads(std::size_t count, bool later);
+    // From begin() on. Boards are evaluated by so many threads; `later`: as soon as they have enough to do. The boards
+    // of an edge are shared if their evaluations take `shared_ns` of the host's time.
+    void use_threads(std::size_t count, bool later, double shared_ns);
 
     // Software: of the CAB with that number, or of the node of the CAB with that number less the number of boards.
     void start(int board, bool handler);
@@ -172,8 +172,7 @@ class Engine {
     Board& board_of(int index) { return *boards[static_cast<std::size_t>(index) % boards.size()]; }
     Code turn_code(Turn turn) const;
 
-    // Verilator writes waveforms of all the models of a context: those to be recorded have one of their own.
-    std::unique_ptr<VerilatedContext> contexts_[2];
+    std::unique_ptr<Rtl> rtl_;  // null if there are no boards of Verilator's
     bool sleep_;
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
@@ -186,11 +185,12 @@ class Engine {
     std::vector<Asked> turns_;     // CPUs of its boards that wait for that; those of one board follow each other
     std::size_t turn_ = 0;
     bool given_ = false;           // the CPU at turn_ has got its operations
-    std::unique_ptr<Waves> waves_;
+    std::unique_ptr<Recording> waves_;
     Costs costs_;
     double load_ns_ = 0;           // of the evaluations of an edge, in the mean of the last ones
     std::uint64_t edges_ = 0;
     std::size_t thread_count_ = 1; // to be used
+    double shared_ns_ = 0;
     std::unique_ptr<Threads> threads_;
 };
 

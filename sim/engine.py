@@ -12,8 +12,9 @@ import struct
 from types import MappingProxyType
 
 from ..hdl.host.numbers import OperationKind
-from . import build, core
-from .host import check_memory, cores
+from . import core
+from .host import SHARED_NS, check_memory, cores
+from .kinds import check_waves, kinds_of, library_of
 from .numbers import OPERATION_WORDS, Code, FaultWord, SymbolClass, Word
 from .profile import PROTOTYPE
 from .recorder import place_names
@@ -69,6 +70,10 @@ class Engine:
         Clocks and symbol time.
     nodes : dict of str → str
         For each CAB that has a node behind its VME bus (docs/nodes.md), what the node is called.
+    boards : str
+        ``rtl``, or ``fast``: boards written in C++, which show the same at their pins (docs/engine.md).
+    rtl : iterable of str
+        Names of boards that are RTL nevertheless.
     sleep : bool
         Whether boards that have nothing to do are left out; what is simulated does not depend on it.
     threads : int or None
@@ -105,6 +110,8 @@ class Engine:
         profile=PROTOTYPE,
         *,
         nodes=MappingProxyType({}),
+        boards="rtl",
+        rtl=(),
         sleep=True,
         threads=None,
         recorder=None,
@@ -126,24 +133,23 @@ class Engine:
         self._nodes = frozenset(nodes)
         for name in self._nodes - topology.cabs.keys():
             raise ValueError(f"there is no CAB {name!r} to have a node; there are {', '.join(topology.cabs)}")
+        self._kinds = kinds_of(topology, profile, nodes, boards, rtl)
         recorded = set() if waves is None else set(self.boards) if wave_boards is None else set(wave_boards)
         for name in recorded - set(self.boards):
             raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
         if waves is not None and not recorded:
             raise ValueError("waveforms of no board at all were asked for; name one, or leave wave_boards out")
+        check_waves(self._kinds, recorded)
         begin, end = wave_window or (0, _FOREVER)
         if not 0 <= begin < end:
             raise ValueError(
                 f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
             )
-        sizes = {hub.ports for hub in topology.hubs.values()} or {16}
-        self._library = library = core.load(
-            build.library(sizes, profile.hub_profile, profile.cab_period_ps if self._nodes else None)
-        )
+        self._library = library = core.load(library_of(topology, profile, self._kinds))
         self._handle = library.nectar_new(sleep)
         try:
             self._wire(topology, profile, nodes, recorded)
-            library.nectar_use_threads(self._handle, threads or cores(), threads is None)
+            library.nectar_use_threads(self._handle, threads or cores(), threads is None, SHARED_NS)
             if waves is not None:
                 self._waves = WaveFile(waves, wave_views)
                 if not library.nectar_trace(
@@ -160,7 +166,7 @@ class Engine:
         for hub in topology.hubs.values():
             library.nectar_add(
                 handle,
-                f"hub{hub.ports}".encode(),
+                self._kinds[hub.name].encode(),
                 hub.name.encode(),
                 hub.id,
                 profile.hub_period_ps,
@@ -170,7 +176,7 @@ class Engine:
         for cab in topology.cabs.values():
             library.nectar_add(
                 handle,
-                b"vmecab" if cab.name in self._nodes else b"cab",
+                self._kinds[cab.name].encode(),
                 cab.name.encode(),
                 cab.id,
                 profile.cab_period_ps,
@@ -354,6 +360,11 @@ class Engine:
             self._library.nectar_evaluated(self._opened(), index),
             self._library.nectar_skipped(self._opened(), index),
         )
+
+    @property
+    def core_seconds(self):
+        """Host time that the C++ core has taken so far: fibers, boards and processors without any Python."""
+        return self._library.nectar_seconds(self._opened())
 
     @property
     def threads(self):

@@ -5,7 +5,7 @@ Times are simulated picoseconds. ``board`` is the name of a HUB, a CAB or a node
 
 from typing import NamedTuple
 
-from ..hdl.host.events import Channel, EventKind, FaultMark, PacketMark
+from ..hdl.host.events import Channel, EventKind, FaultMark, PacketMark, VmeMark
 
 __all__ = [
     "DECODERS",
@@ -36,6 +36,7 @@ __all__ = [
     "Send",
     "Symbol",
     "Thread",
+    "Vme",
 ]
 
 
@@ -319,6 +320,18 @@ class Dma(NamedTuple):
     level: int
 
 
+class Vme(NamedTuple):
+    """A cycle of a VME bus has ended: one transfer, or the acknowledgment of an interrupt."""
+
+    kind = EventKind.VME
+    time_ps: int  # the strobes rise
+    board: str  # the master: a node
+    begin_ps: int  # the address goes on the lines
+    address: int  # of its first byte; of an acknowledgment the interrupt's level
+    length: int  # bytes: 1, 2 or 4, as D8, D16 or D32
+    mark: VmeMark
+
+
 # -- records → events --------------------------------------------------------------------------------------
 def _frame(made):
     def decoded(where, time_ps, detail, a, b, c, data):
@@ -378,4 +391,5 @@ DECODERS = {
     EventKind.QUEUE: lambda at, t, d, a, b, c, data: Queue(t, at, d, a),
     EventKind.READY_BIT: lambda at, t, d, a, b, c, data: ReadyBit(t, at, a, d),
     EventKind.DMA: lambda at, t, d, a, b, c, data: Dma(t, at, Channel(a), d),
+    EventKind.VME: lambda at, t, d, a, b, c, data: Vme(t, at, b, a, c, VmeMark(d)),
 }

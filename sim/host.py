@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
-__all__ = ["check_memory", "cores", "free_memory"]
+__all__ = ["SHARED_NS", "check_memory", "cores", "free_memory"]
+
+#: Time in ns that the boards of a clock edge take from which on threads share them: less would be lost in waiting.
+SHARED_NS = 4000.0
 
 #: Bytes of memory that a CAB takes, and a HUB for each of its ports and of its pairs of ports; measured.
 _CAB, _PORT, _PAIR = 1_900_000, 9_000, 40

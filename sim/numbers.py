@@ -6,13 +6,38 @@ here. ``build`` writes the header into the folder in which it compiles, as ``nec
 
 from enum import IntEnum
 
-from ..hdl.cab.addresses import REG, REGIONS, Irq
+from ..hdl.cab.addresses import (
+    CRC_BYTES,
+    HEADER_BYTES,
+    ID_VALUE,
+    LENGTH_BITS,
+    REG,
+    REGIONS,
+    RX_LIST_DEPTH,
+    TX_LIST_DEPTH,
+    Check,
+    Irq,
+)
+from ..hdl.cab.kernel_registers import KERNEL_PAGE
+from ..hdl.cab.regions import ADDRESS_BITS, DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
+from ..hdl.cab.timer_registers import TIMERS
 from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
-from ..hdl.host.events import EVENT, EVENT_ALIGN, HEAD_BYTES, QUEUE_STEP, EventGroup, EventKind, FaultMark, PacketMark
+from ..hdl.host.events import (
+    EVENT,
+    EVENT_ALIGN,
+    HEAD_BYTES,
+    QUEUE_STEP,
+    EventGroup,
+    EventKind,
+    FaultMark,
+    PacketMark,
+    VmeMark,
+)
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
-from ..hdl.hub.commands import FORCE, HELLO, REPLY, Op
+from ..hdl.hub import commands, monitor_map
+from ..hdl.hub.profile import PROTOTYPE as PROTOTYPE_HUB
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
-from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
+from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, MAX_PACKET, Control
 from . import texts
 from .profile import PROTOTYPE
 from .wiring import DEFAULT_LENGTH_M, PS_PER_METRE
@@ -126,6 +151,20 @@ class FstFunction(IntEnum):
     EmitVariableLengthValueChange = 8
 
 
+#: Numbers of the HUB's commands and of its monitor that are not in an enumeration.
+_HUB_BYTES = (
+    "FORCE",
+    "HELLO",
+    "HELLO_ASK",
+    "HELLO_HUB",
+    "KIND_UNKNOWN",
+    "REPLY",
+    "RETRY",
+    "STATUS_IN_USE",
+    "SUPERVISOR",
+)
+_HUB_BYTES += ("TEST",)
+_MONITOR = ("COUNTER_BITS", "EVENT_DEPTH", "TIME_BITS", "EVENT_BYTES", "POP", "VERSION")
 _TYPES = {"q": "std::int64_t", "I": "std::uint32_t", "H": "std::uint16_t", "B": "std::uint8_t"}
 
 
@@ -146,8 +185,9 @@ def _constants(of, values):
 
 
 def header():
-    """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins), ``reg`` (addresses, and
-    masks of fields by REGISTER_FIELD), ``irq`` (masks), ``hub`` (opcodes), ``prototype`` (times in ps)."""
+    """Text of the header. Namespaces: ``vme`` (times in ps), ``region`` (where each begins, and its bytes), ``reg``
+    (addresses, and masks of fields by REGISTER_FIELD), ``irq`` (masks), ``cab``, ``hub`` (commands, monitor),
+    ``prototype`` (times in ps)."""
     fields = {
         f"{register.name}_{field.name.upper()}": field.mask for register in REG.values() for field in register.fields
     }
@@ -166,6 +206,7 @@ def header():
         _enum(EventKind, "std::uint8_t"),
         _enum(EventGroup, "unsigned"),
         _enum(PacketMark, "unsigned"),
+        _enum(VmeMark, "unsigned"),
         _enum(FaultMark, "unsigned"),
         _enum(Level, strict=False),
         _enum(Control, "std::uint16_t"),
@@ -193,6 +234,7 @@ def header():
         "}",
         "namespace region {",
         *_constants("std::uint32_t", {name.upper(): region.base for name, region in REGIONS.items()}),
+        *_constants("std::uint32_t", {f"{name.upper()}_BYTES": region.size for name, region in REGIONS.items()}),
         "}",
         "namespace reg {",
         *_constants("std::uint32_t", {register.name: register.address for register in REG.values()} | fields),
@@ -200,9 +242,40 @@ def header():
         "namespace irq {",
         *_constants("std::uint32_t", {irq.name: 1 << irq for irq in Irq}),
         "}",
+        "namespace cab {",
+        _enum(Check, "std::uint8_t", strict=False),
+        _enum(Right, "std::uint8_t", strict=False),
+        _enum(AccessKind, "std::uint8_t"),
+        *_constants(
+            "std::uint32_t",
+            {
+                "HEADER_BYTES": HEADER_BYTES,
+                "CRC_BYTES": CRC_BYTES,
+                "TX_LIST_DEPTH": TX_LIST_DEPTH,
+                "RX_LIST_DEPTH": RX_LIST_DEPTH,
+                "LENGTH_BITS": LENGTH_BITS,
+                "ID_VALUE": ID_VALUE,
+                "KERNEL_PAGE": KERNEL_PAGE,
+                "ADDRESS_BITS": ADDRESS_BITS,
+                "PAGE_BITS": PAGE_BITS,
+                "PAGES": PAGES,
+                "DOMAINS": DOMAINS,
+                "DOMAIN_BITS": DOMAIN_BITS,
+                "KERNEL": KERNEL,
+                "TIMERS": TIMERS,
+            },
+        ),
+        "}",
         "namespace hub {",
-        *_constants("std::uint32_t", {op.name: op for op in Op} | {"ANY_HUB": ANY_HUB}),
-        *_constants("std::uint8_t", {"FORCE": FORCE, "HELLO": HELLO, "REPLY": REPLY}),
+        *_constants("std::uint32_t", {op.name: op for op in commands.Op} | {"ANY_HUB": ANY_HUB}),
+        *_constants("std::uint8_t", {name: getattr(commands, name) for name in _HUB_BYTES}),
+        *_constants("unsigned", {name: getattr(commands, name) for name in ("WATCHDOG_DEFAULT", "WATCHDOG_MAX")}),
+        *_constants("unsigned", {name: getattr(monitor_map, name) for name in _MONITOR}),
+        *_constants("unsigned", {"MAX_PACKET": MAX_PACKET}),
+        *_constants("unsigned", {"TRANSFER": PROTOTYPE_HUB.transfer, "SET_UP": PROTOTYPE_HUB.setup_and_transfer}),
+        _enum(commands.Error, "std::uint8_t", strict=False),
+        *(_enum(made, "std::uint8_t") for made in (monitor_map.CounterId, monitor_map.Event, monitor_map.Select)),
+        *(_enum(made, "std::uint8_t") for made in (monitor_map.Clear, monitor_map.Flag)),
         "}",
         *texts.lines(),
         "namespace prototype {",

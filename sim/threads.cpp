@@ -152,7 +152,8 @@ void evaluate(Board& board) {
     ++board.measured;
 }
 
-void Engine::use_threads(std::size_t count, bool later) {
+void Engine::use_threads(std::size_t count, bool later, double shared_ns) {
+    shared_ns_ = shared_ns;
     thread_count_ = std::max<std::size_t>(1, std::min(count, boards.size()));
     if (!later) start_threads();
 }

@@ -109,6 +109,7 @@ void VmeBus::begin() {
     *pins_.data = !store_ ? 0xFFFFFFFF : moved_ == 0xF ? word_ : high ? word_ >> 16 : word_ & 0xFFFF;
     state_ = State::SETUP;
     left_ = setup_;
+    if (recorder_) begun_ = recorder_->now;
 }
 
 void VmeBus::strobe() {
@@ -124,6 +125,7 @@ void VmeBus::strobe() {
 
 // The transfer under way has ended.
 void VmeBus::end(bool error) {
+    if (recorder_) record(error);
     const std::uint32_t lines = *pins_.data_out;
     if (!store_ && !error) {
         if (acknowledge_) {
@@ -146,6 +148,20 @@ void VmeBus::end(bool error) {
     *pins_.iackin_n = 1;
     state_ = State::RELEASE;
     left_ = high_;
+}
+
+void VmeBus::record(bool error) {
+    unsigned mark = 0, first = 0, bytes = 0;
+    for (unsigned byte = 4; byte-- > 0;) {
+        if (!(moved_ >> byte & 1)) continue;
+        if (!bytes++) first = 3 - byte;
+    }
+    if (store_) mark |= static_cast<unsigned>(VmeMark::STORE);
+    if (block_) mark |= static_cast<unsigned>(VmeMark::BLOCK);
+    if (acknowledge_) mark |= static_cast<unsigned>(VmeMark::ACKNOWLEDGE);
+    if (error) mark |= static_cast<unsigned>(VmeMark::ERROR);
+    recorder_->add(recorder_->now, EventKind::VME, mark, static_cast<unsigned>(place_),
+                   acknowledge_ ? level_ : where_ + first, begun_, bytes);
 }
 
 }  // namespace nectar

@@ -5,6 +5,7 @@
 
 #include "board.h"
 #include "nectar_numbers.h"
+#include "recorder.h"
 
 namespace nectar {
 
@@ -20,6 +21,12 @@ class VmeBus {
 
     // What the node's CPU has for a bus: as a CAB's CPU bus, in requests of one word.
     CpuPins cpu();
+
+    // Its cycles go to `recorder` (null: nowhere) as those of master `place`.
+    void records(Recorder* recorder, int place) {
+        recorder_ = recorder && recorder->wants(EventGroup::BOARDS) ? recorder : nullptr;
+        place_ = place;
+    }
 
     // An edge: samples the board's outputs, answers the CPU, sets the board's inputs.
     void edge();
@@ -37,8 +44,11 @@ class VmeBus {
     void strobe();
     void end(bool error);
     bool follows() const;
+    void record(bool error);
 
     VmePins pins_;
+    Recorder* recorder_ = nullptr;
+    int place_ = 0;
     int setup_;     // edges, as docs/vme.md has them
     int skew_;
     int high_;
@@ -60,6 +70,7 @@ class VmeBus {
     unsigned wanted_ = 0;    // bytes that are still to be moved, as select
     unsigned moved_ = 0;     // of those the ones of the transfer under way
     unsigned level_ = 0;
+    std::int64_t begun_ = 0;  // time at which the transfer under way began
 };
 
 }  // namespace nectar

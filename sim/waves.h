@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "captions.h"
+#include "rtl.h"
 #include "verilated_vcd_c.h"
 
 namespace nectar {
-
-class Engine;
-struct Board;
 
 // A file that a full disk does not end the process for: what cannot be written is dropped, and told at the end. Its
 // header gets the captions, too.
@@ -33,28 +31,18 @@ class WaveFile : public VerilatedVcdFile {
     bool declared_ = false;
 };
 
-class Waves {
+class Waves : public Recording {
   public:
     // `boards` are all those of `context`. Recording ends when the file has `limit` bytes.
     Waves(const char* path, VerilatedContext& context, std::vector<Board*> boards, std::int64_t begin,
           std::int64_t end, std::int64_t limit);
-    ~Waves() { close(); }
+    ~Waves() override { Waves::close(); }
 
-    // Whether the file could be opened.
-    bool good() const { return open_; }
-
-    // Called before the edges at `time`. Does what comes earlier (the window's begin or end, a falling edge) and
-    // returns true, or returns false.
-    bool before(Engine& engine, std::int64_t time, std::int64_t until);
-
-    // The time at which the limit ended the recording, or -1.
-    std::int64_t full() const { return full_ps_; }
-
-    // The time of the first symbol on a fiber, or -1.
-    std::int64_t first() const { return captions_.first(); }
-
-    // Returns 0, or errno when the file is not whole.
-    int close();
+    bool good() const override { return open_; }
+    bool before(Engine& engine, std::int64_t time, std::int64_t until) override;
+    std::int64_t full() const override { return full_ps_; }
+    std::int64_t first() const override { return captions_.first(); }
+    int close() override;
 
   private:
     void watch(Engine& engine);

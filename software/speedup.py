@@ -1,4 +1,4 @@
-"""How much faster a program gets on more CABs: one problem on the first 1, 2, 4, … CABs of a system, and a table.
+"""How much faster a program gets on more CABs: one problem on the first 1, 2, 4, … CABs of a system, and a table::
 
     scaling = Scaling(system, "sum", counts_of(system, options.cabs))
     async for answers in scaling.run(add_up, alone_us, 1000):

@@ -1,10 +1,12 @@
 """Who waits for what, with the line of the program: told of a run that cannot come to its end."""
 
+import inspect
 import sys
+import traceback
 
 from .kernel.thread import words
 
-__all__ = ["told", "where"]
+__all__ = ["here", "told", "where"]
 
 #: Modules of this package. A line of a program is the innermost one that is neither in these nor in Python's library.
 _OURS = f"{__package__}."
@@ -12,13 +14,23 @@ _OURS = f"{__package__}."
 _NAMES, _LINES = 4, 16
 
 
-def where(thread):
-    """``file:line`` of the program where ``thread`` stands, or None: it has not begun, or no program is involved."""
-    for frame in reversed(thread.stack()[0]):
+def _place(frames):
+    """``file:line`` of the first of these frames that is a program's, or None."""
+    for frame in frames:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith(_OURS) and module.partition(".")[0] not in sys.stdlib_module_names:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
     return None
+
+
+def where(thread):
+    """``file:line`` of the program where ``thread`` stands, or None: it has not begun, or no program is involved."""
+    return _place(reversed(thread.stack()[0]))
+
+
+def here():
+    """``file:line`` of the program whose plain function has made the call that is being carried out, or None."""
+    return _place(frame for frame, _ in traceback.walk_stack(inspect.currentframe()))
 
 
 def _state(thread):

@@ -61,7 +61,6 @@ _RUNTIME = ["verilated.cpp", "verilated_dpi.cpp", "verilated_vpi.cpp", "verilate
 _TRACING = ["verilated_vcd_c.cpp"]
 #: What the precompiled header holds: all of Verilator that generated code and the programs around it include.
 _HEADERS = ["verilated.h", "verilated_dpi.h", "verilated_vpi.h", "verilated_syms.h", "vpi_user.h"]
-_PACKAGES = ["verilator", "cocotb"]
 
 #: Verilog of more characters than this is compiled in pieces: one of the long functions that Verilator makes of it
 #: takes the C++ compiler more time than a whole bench does. What is smaller takes longer in pieces.
@@ -100,6 +99,8 @@ class Recipe:
         Text of a Verilator configuration file (.vlt), or "".
     waves : bool
         The model can record a waveform.
+    versions : list of str
+        Versions of what else is linked with it.
     """
 
     top: str
@@ -111,6 +112,7 @@ class Recipe:
     optimisation: str = "-O1"
     configuration: str = ""
     waves: bool = False
+    versions: list = field(default_factory=list)
 
     def key(self):
         """What decides about the model, but for the text."""
@@ -118,7 +120,7 @@ class Recipe:
 
     def alone(self):
         """What decides about the objects that come of the text alone, but for the text."""
-        return replace(self, sources=[], texts={}, link=[], shared=False)
+        return replace(self, sources=[], texts={}, link=[], shared=False, versions=[])
 
 
 def verilator_home():
@@ -128,19 +130,11 @@ def verilator_home():
     return Path(verilator.__file__).resolve().parent
 
 
-def _version(package):
-    """Its version; "none" where it is not installed, as cocotb need not be for a model without it."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "none"
-
-
 def compiled(text, recipe):
     """Path of the model of the Verilog ``text``, a file named after its top; compiles it if need be. Raises ModelError,
     BuildError."""
     command, version = compiler()
-    versions = [version, platform.machine(), *map(_version, _PACKAGES), Path(__file__).read_text()]
+    versions = [version, platform.machine(), importlib.metadata.version("verilator"), Path(__file__).read_text()]
     cache = Cache(Cache().path / "models")
     with _kept(cache, "model", text, recipe.key(), versions) as (found, workshop):
         if workshop is None:

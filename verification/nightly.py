@@ -1,4 +1,4 @@
-"""The night in slices: ``python -m nectar.verification.nightly --part 3/12``, as ``make nightly PART=3/12`` does.
+"""The night in slices: ``python -m nectar.verification.nightly --part 3/14``, as ``make nightly PART=3/14`` does.
 
 A job (``nightly_jobs``) is a run of pytest. Its result is kept in ``build/nightly`` as soon as it has ended, in a file
 that is written under another name and renamed, so that whatever is cut off can go on. docs/nightly.md tells the use.
@@ -15,20 +15,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..many import SpreadError, spread
 from . import nightly_plugin, seeds
-from .nightly_jobs import JOBS, pack
+from .nightly_jobs import JOBS, Job, pack
 from .nightly_page import figures, page, repeat
 
 __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Parts that docs/nightly.md tells of.
-_PARTS = 12
+_PARTS = 14
 #: Seconds after which a single test is ended.
 _TEST_S = 2 * 3600
-_INTERRUPTED = 130
+_WRONG, _INTERRUPTED = 2, 130
 
 
 class _Night:
@@ -92,36 +94,62 @@ class _Night:
         result = self.read(job.name) if self.state else {}
         return result if (result.get("state"), result.get("seed")) == (self.state, seed + job.seed) else {}
 
-    def run(self, job, seed):
-        """Runs a job; returns its result, which is kept, or pytest's exit code if it was cut off or could not run."""
-        environment = os.environ | {"NECTAR_SEED": str(seed + job.seed)}
-        begun = time.monotonic()
-        report = f"--junitxml={self.folder / job.name}.xml"
-        with tempfile.TemporaryDirectory() as folder:
-            outcome = Path(folder) / "outcome.json"
-            limit = ["-o", f"timeout={_TEST_S}"] if importlib.util.find_spec("pytest_timeout") else []
-            options = ["-n", "auto", "-p", nightly_plugin.__name__, f"--outcome={outcome}", report, *limit]
-            process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", *options, *job.arguments()], cwd=self.root, env=environment
-            )
-            try:
-                status = process.wait()
-            except KeyboardInterrupt:
-                process.wait()  # it has been interrupted as well, and ends what it has started
-                raise
-            if not outcome.exists():
-                return status
-            result = {
-                "job": job.name,
-                "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M}",
-                "commit": self.commit,
-                "state": self.state,
-                "seed": seed + job.seed,
-                "minutes": round((time.monotonic() - begun) / 60, 2),
-                **json.loads(outcome.read_text()),
-            }
+    def result(self, job, seed, outcome):
+        """Keeps and returns the result of a job: what its pytest noted, with what it was run on."""
+        result = {"job": job.name, "commit": self.commit, "state": self.state, "seed": seed + job.seed, **outcome}
         self.keep(job.name, result)
         return result
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A job with its ``seed``, in the checkout ``root``; None: that of the machine that does it."""
+
+    job: Job
+    seed: int
+    root: Path | None
+    place: str
+
+
+@dataclass(frozen=True)
+class _Same:
+    """Looks, on a worker, whether its checkout is in this ``state``."""
+
+    commit: str
+    state: str | None
+
+    def __call__(self):
+        there = _Night(ROOT)
+        if self.state is None or there.state != self.state:
+            raise SpreadError(f"its checkout {ROOT} is at {there.commit}, and not the same as here, {self.commit}")
+
+
+def _run(task):
+    """Runs the pytest of a task. Returns what it noted, a dict, or its exit code if it was cut off or could not run."""
+    job, root = task.job, task.root or ROOT
+    _say(f"{task.place}: {job.name}, {job.title}; about {job.minutes:g} minutes")
+    environment = os.environ | {"NECTAR_SEED": str(task.seed)}
+    begun = time.monotonic()
+    report = f"--junitxml={root / 'build' / 'nightly' / job.name}.xml"
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = Path(folder) / "outcome.json"
+        limit = ["-o", f"timeout={_TEST_S}"] if importlib.util.find_spec("pytest_timeout") else []
+        options = ["-n", "auto", "-p", nightly_plugin.__name__, f"--outcome={outcome}", report, *limit]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *job.arguments()], cwd=root, env=environment
+        )
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # it has been interrupted as well, and ends what it has started
+            raise
+        if not outcome.exists():
+            return status
+        return {
+            "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M}",
+            "minutes": round((time.monotonic() - begun) / 60, 2),
+            **json.loads(outcome.read_text()),
+        }
 
 
 def _told(result):
@@ -135,25 +163,31 @@ def _say(text):
     print(f"nightly: {text}", flush=True)
 
 
-def _run_all(night, jobs, run):
+def _run_all(night, jobs, run, scheduler):
     """Runs ``jobs``, but for what is done; ``run`` names this run. Returns the exit code."""
     seed = night.seed(run)
     print(f"NECTAR_SEED={seed}", flush=True)
-    results, broken = [], []
+    results, broken, tasks = {}, [], []
     for number, job in enumerate(jobs, 1):
         if result := night.done(job, seed):
             _say(f"{job.name} is done at {night.commit} with this seed: {_told(result)}")
+            results[job.name] = result
         else:
-            _say(f"job {number} of {len(jobs)}: {job.name}, {job.title}; about {job.minutes:g} minutes")
-            result = night.run(job, seed)
-            if result == 2:
-                raise KeyboardInterrupt
-            if isinstance(result, int):
-                _say(f"{job.name} has not come to its end: pytest's exit code is {result}")
-                broken.append(job.name)
-                continue
-            _say(f"{job.name}: {_told(result)}")
-        results.append(result)
+            root = night.root if scheduler is None else None
+            tasks.append(_Task(job, seed + job.seed, root, f"job {number} of {len(jobs)}"))
+    same = None if scheduler is None else _Same(night.commit, night.state)
+    # Here one after the other: each has pytest's workers on all cores.
+    for ended in spread(_run, tasks, scheduler=scheduler, workers=0, prepare=same, what="jobs"):
+        job, outcome = tasks[ended.number].job, ended.value()
+        if outcome == 2 and scheduler is None:
+            raise KeyboardInterrupt
+        if isinstance(outcome, int):
+            _say(f"{job.name} has not come to its end: pytest's exit code is {outcome}")
+            broken.append(job.name)
+            continue
+        results[job.name] = night.result(job, seed, outcome)
+        _say(f"{job.name}: {_told(results[job.name])}")
+    results = [results[job.name] for job in jobs if job.name in results]
     if not broken:
         night.forget(run)
     for result in results:
@@ -170,7 +204,7 @@ def _part(text):
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     part, parts = map(int, found.groups()) if found else (0, 0)
     if not 1 <= part <= parts:
-        raise argparse.ArgumentTypeError(f"{text} is no part; give 3/12 for the third of twelve")
+        raise argparse.ArgumentTypeError(f"{text} is no part; give 3/14 for the third of fourteen")
     return part, parts
 
 
@@ -185,6 +219,7 @@ def main(arguments=None, jobs=JOBS, root=ROOT):
     chosen.add_argument("--job", metavar="NAME", choices=[job.name for job in jobs], help="one job")
     parser.add_argument("--list", action="store_true", help="only tell the jobs")
     parser.add_argument("--page", action="store_true", help="only write docs/nightly.md from build/nightly")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run the jobs on a Dask cluster, as tcp://host:8786")
     options = parser.parse_args(arguments)
     try:
         seeds.seed()
@@ -208,11 +243,16 @@ def main(arguments=None, jobs=JOBS, root=ROOT):
             print(f"{job.name:16} {job.minutes:5g} minutes  {job.title}")
         return 0
     try:
-        return _run_all(night, mine, run)
+        return _run_all(night, mine, run, options.scheduler)
+    except SpreadError as error:
+        print(f"nightly: {error}; what is done is kept, and the same command goes on", file=sys.stderr)
+        return _WRONG
     except KeyboardInterrupt:
         _say("interrupted; what is done is kept, and the same command goes on")
         return _INTERRUPTED
 
 
 if __name__ == "__main__":
+    from nectar.verification.nightly import main  # workers import what this module sends them
+
     sys.exit(main())

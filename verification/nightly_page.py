@@ -12,9 +12,10 @@ __all__ = ["figures", "page", "repeat"]
 _HEAD = """# The night
 
 `make nightly` runs what takes longer than the everyday regression may. It consists of jobs.
-`make nightly PART=3/12` runs the third of twelve slices; each slice takes an hour at most on two quiet cores, and
+`make nightly PART=3/14` runs the third of fourteen slices; each slice takes an hour at most on two quiet cores, and
 slices can be run on different machines. `make nightly JOB=proofs` runs one job, and
 `.venv/bin/python -m nectar.verification.nightly --list` lists all of them.
+`make nightly SCHEDULER=tcp://HOST:8786` runs the jobs on the workers of a Dask cluster ([sweeps](sweep.md)).
 
 - The seed is `NECTAR_SEED`, or drawn and printed. A slice that was cut off and is started again goes on with the same
   seed. Jobs that are done at this commit with this seed are skipped.
@@ -24,7 +25,7 @@ slices can be run on different machines. `make nightly JOB=proofs` runs one job,
 - `.venv/bin/python -m nectar.verification.nightly --page` writes the results into this page. Jobs without a newer
   result keep their rows.
 
-The part is that of twelve. Dates are in UTC. Minutes are those of the machine, which may have been busy with other
+The part is that of fourteen. Dates are in UTC. Minutes are those of the machine, which may have been busy with other
 things. A commit with a `+` had changes that were not committed.
 
 | job | what | part | date | commit | seed | minutes | passed | skipped | failed | figures |
@@ -73,7 +74,7 @@ def _read(text):
 def page(jobs, parts, results, before=""):
     """Text of the page.
 
-    ``jobs``: in the order of the table. ``parts``: job's name → part of twelve. ``results``: job's name → result.
+    ``jobs``: in the order of the table. ``parts``: job's name → part of fourteen. ``results``: job's name → result.
     ``before``: the page as it is.
     """
     known = _read(before)

@@ -6,6 +6,7 @@ while it is in use.
 
 import contextlib
 import fcntl
+import importlib.metadata
 import os
 import re
 import xml.etree.ElementTree as ElementTree
@@ -91,7 +92,8 @@ def _with_cocotb(model):
 
     main = Path(config.share_dir) / "lib" / "verilator" / "verilator.cpp"
     libraries = Path(config.libs_dir)
-    return replace(model, sources=[main], link=[f"-L{libraries}", "-lcocotbvpi_verilator"]), libraries
+    link, versions = [f"-L{libraries}", "-lcocotbvpi_verilator"], [importlib.metadata.version("cocotb")]
+    return replace(model, sources=[main], link=link, versions=versions), libraries
 
 
 def _read(file):

@@ -38,6 +38,7 @@ def test_every_module_for_users_has_its_place_in_the_reference(book):
     for name in ("nectar.sim.engine", "nectar.software.door", "nectar.verification.harness.fiber"):
         assert modules.count(name) == 1
     assert len(modules) == len(set(modules)) > 200
+    assert book.REPEATED <= set(modules)
     assert not [module for module in modules if "test_" in module], "tests need what the book does not install"
 
 

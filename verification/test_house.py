@@ -39,6 +39,7 @@ FRIENDS = {
         {"_target", "_message", "_kernels"},
         "public names of a Gate and of a UserMessage are what a protected task sees",
     ),
+    "software/node/sockets/process.py": ({"_shutdown"}, "Python itself calls it at the end of a program"),
 }
 #: Names with an underscore that Python documents as public: those of a named tuple.
 TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}

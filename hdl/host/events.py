@@ -21,6 +21,7 @@ __all__ = [
     "FaultMark",
     "Layer",
     "PacketMark",
+    "VmeMark",
     "GROUP_OF",
 ]
 
@@ -84,6 +85,7 @@ class EventKind(IntEnum):
     QUEUE = 35  # level of an input queue
     READY_BIT = 36  # an output's ready bit has changed
     DMA = 37  # a DMA channel of a CAB has begun or ended to move data
+    VME = 38  # a cycle of a VME bus has ended
 
 
 class EventGroup(IntFlag):
@@ -95,7 +97,7 @@ class EventGroup(IntFlag):
     CONTROLS = 0x08  # COMMAND, REPLY, READY
     SYMBOLS = 0x10  # SYMBOL
     CPU = 0x20  # THREAD to RETURNED
-    BOARDS = 0x40  # IRQ to DMA
+    BOARDS = 0x40  # IRQ to VME
 
 
 #: What each kind belongs to; those of the file itself are always there.
@@ -133,6 +135,15 @@ class Channel(IntEnum):
     FIBER_OUT = 0
     FIBER_IN = 1
     VME = 2
+
+
+class VmeMark(IntFlag):
+    """``detail`` of a VME."""
+
+    STORE = 1  # otherwise a load
+    BLOCK = 2  # a transfer of a block
+    ACKNOWLEDGE = 4  # of an interrupt: the address is its level
+    ERROR = 8  # ended by BERR* or by the bus timer
 
 
 class FaultMark(IntFlag):

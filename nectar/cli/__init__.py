@@ -24,6 +24,7 @@ __all__ = ["main", "SUBCOMMANDS"]
 SUBCOMMANDS = (
     "run",
     "mpirun",
+    "sweep",
     "events",
     "simulate",
     "waves",

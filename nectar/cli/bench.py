@@ -21,6 +21,9 @@ def configure(parser):
     )
     parser.add_argument("--list", action="store_true", help="tell what there is to measure, and measure nothing")
     parser.add_argument("--quick", action="store_true", help="measure for a shorter time, less exactly")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="place and route of 'fpga' on a Dask cluster, as tcp://host:8786"
+    )
     add_json_option(parser)
 
 
@@ -32,17 +35,20 @@ def execute(options):
     for name in options.names:
         if name not in BENCHMARKS:
             raise UsageError(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    if options.scheduler is not None and options.names != ["fpga"]:
+        raise UsageError("--scheduler: all other benchmarks measure this machine; only 'nectar bench fpga' takes it")
     check_target("--json", options.json)
     chosen = [benchmark for benchmark in BENCHMARKS.values() if not options.names or benchmark.name in options.names]
     if options.list:
         for benchmark in chosen:
             print(f"{benchmark.name:8}{benchmark.claim}")
         return DONE
+    more = {} if options.scheduler is None else {"scheduler": options.scheduler}
     results = []
     for number, benchmark in enumerate(chosen, 1):
         try:
             with telling(f"measuring {benchmark.name} ({number} of {len(chosen)})"):
-                outcomes = benchmark.measure(_QUICK if options.quick else 1)
+                outcomes = benchmark.measure(_QUICK if options.quick else 1, **more)
         except NotInstalled as error:
             if options.names:
                 raise UsageError(f"{benchmark.name} cannot be measured: {error}") from error

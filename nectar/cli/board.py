@@ -21,6 +21,7 @@ def boards_of(options):
     for name, given, why in (
         ("--backend", options.backend != "engine", "the program runs on the board"),
         ("--profile", options.profile != "prototype", "the board has its own clock"),
+        ("--boards", options.boards != "rtl", "these boards are real"),
         ("--no-sleep", options.no_sleep, "a board does not sleep"),
         ("--threads", options.threads is not None, "nothing is simulated"),
         ("--record", options.record is not None, "what happens inside a board cannot be recorded"),

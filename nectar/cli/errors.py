@@ -83,11 +83,12 @@ def place(error, file=None):
 def explain(error):
     """The line that tells a user of ``error``."""
     from ..cache import BuildError
+    from ..many import SpreadError
     from ..sim.recorder import RecordingError
     from ..sim.wiring import TopologyError
     from ..software.errors import ProgramError
 
-    if isinstance(error, (UsageError, BuildError, RecordingError, TopologyError, ProgramError)):
+    if isinstance(error, (UsageError, BuildError, SpreadError, RecordingError, TopologyError, ProgramError)):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'writing failed'}: {error.strerror}"

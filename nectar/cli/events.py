@@ -1,37 +1,86 @@
-"""Lists what a recording has, one event a line: time, where it happened, what it was.
+"""Lists what a recording has, one event a line: time, where it happened, what it was; or makes of it what shows it.
 
 A recording is made by 'nectar run --record FILE'; docs/recording.md tells what its events mean. An event of a fiber is
-of the boards at both its ends.
+of the boards at both its ends. With --report, --trace or --pcap no event is listed, and all of the recording is shown.
 """
 
 import sys
 from collections import Counter
 
 from .errors import DONE, UsageError
+from .pcap import VALUES as PCAP_VALUES
+from .pcap import PacketRecord
+from .record import refused
+from .results import check_apart
 from .units import LONGEST, picoseconds, time_text
+from .views import VALUES as VIEW_VALUES
+from .views import Views
 
-HELP = "list the events of a recording"
+HELP = "list the events of a recording, or make a report, a trace or a packet file of it"
 
 
 def configure(parser):
     """Options of ``nectar events``."""
     parser.add_argument("file", metavar="FILE", help="a recording of 'nectar run --record FILE'")
-    parser.add_argument("--from", dest="begin", metavar="TIME", default="0s", help="only events from this time on")
+    parser.add_argument("--from", dest="begin", metavar="TIME", help="only events from this time on")
     parser.add_argument("--to", dest="end", metavar="TIME", help="only events before this time")
     parser.add_argument("--kind", metavar="KINDS", help="only these kinds of event: send,packet")
     parser.add_argument("--board", metavar="NAMES", help="only events at these boards: CAB1,HUB2")
     parser.add_argument("--count", action="store_true", help="tell how many there are of each kind, and list none")
+    for name, how in {**VIEW_VALUES, **PCAP_VALUES}.items():
+        parser.add_argument(name, **how)
 
 
 def execute(options):
-    """Lists them."""
+    """Lists them, or writes the files."""
+    from ..sim.recorder import RecordingError
+    from ..sim.recording import Recording
+
+    views, pcap = Views(options, options.file), PacketRecord(options)
+    check_apart([*views.files, ("--pcap", pcap.file)], [("the recording", options.file)])
+    if not views and not pcap:
+        return _list(options)
+    for option in ("--from", "--to", "--kind", "--board", "--count"):
+        if getattr(options, {"--from": "begin", "--to": "end"}.get(option, option[2:])):
+            raise UsageError(f"{option} chooses what is listed; --report, --trace and --pcap show all: leave it out")
+    with Recording(options.file) as recording:
+        _check_groups(options, recording, views, pcap)
+        pcap.check(recording.fibers)
+        try:
+            if views:
+                views.write(recording, recording.complete)
+            if pcap:
+                pcap.write(recording)
+        except RecordingError as error:
+            raise refused(error) from error
+        finally:
+            pcap.close()
+        _lacks(options.file, recording)
+    return DONE
+
+
+def _check_groups(options, recording, views, pcap):
+    """Raises UsageError if the recording has too little for a file that is wanted."""
+    from ..hdl.host.events import LEVELS, EventGroup
+    from ..sim.packetfile import NEEDED
+
+    wanted = [(option, path, LEVELS["all"] & ~EventGroup.BYTES) for option, path in views.files]
+    for option, path, groups in [*wanted, *([("--pcap", options.pcap, NEEDED)] if pcap else [])]:
+        if lacking := groups & ~recording.groups:
+            names = ", ".join(group.name for group in lacking)
+            raise UsageError(
+                f"{option} {path}: {options.file} lacks the groups {names}; record with --record-level all"
+            )
+
+
+def _list(options):
     from ..hdl.host.events import GROUP_OF, EventKind
     from ..sim.recording import Recording
 
-    begin = picoseconds(options.begin, "--from")
+    begin = picoseconds(options.begin or "0s", "--from")
     end = LONGEST if options.end is None else picoseconds(options.end, "--to")
     if begin >= end:
-        raise UsageError(f"--to {options.end}: it is not after --from {options.begin}")
+        raise UsageError(f"--to {options.end}: it is not after --from {options.begin or '0s'}")
     kinds = None
     if options.kind is not None:
         names = {kind.name.lower().replace("_", "-"): kind for kind in EventKind if kind in GROUP_OF}
@@ -187,6 +236,17 @@ class _Names:
 
     def _dma(self, event):
         return f"{event.channel.name.lower().replace('_', ' ')}: {'begins' if event.level else 'ends'}"
+
+    def _vme(self, event):
+        from ..hdl.host.events import VmeMark
+
+        what = "store" if event.mark & VmeMark.STORE else "load"
+        text = f"{what} D{8 * event.length} at 0x{event.address:06x}"
+        if event.mark & VmeMark.ACKNOWLEDGE:
+            text = f"acknowledge level {event.address}"
+        block = ", block" if event.mark & VmeMark.BLOCK else ""
+        error = ", bus error" if event.mark & VmeMark.ERROR else ""
+        return f"{text}, from {event.begin_ps / 1e6:.6f} us on{block}{error}"
 
     def _queue(self, event):
         return f"P{event.port}: {event.level} symbols"

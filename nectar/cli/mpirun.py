@@ -5,12 +5,17 @@ docs/mpi.md tells what there is of MPI.
 Options stand before PROGRAM; all that stands behind it is the program's.
 """
 
+import re
+import sys
+
 from . import run
 from .errors import FAILED, UsageError
 from .program import ProgramFile
 
 HELP = "run a program written for mpi4py on a simulated Nectar"
 
+#: What a program that takes arguments names.
+_TAKES_ARGUMENTS = re.compile(rb"\b(argv|argparse|optparse|getopt|click|docopt|fire|typer)\b")
 #: CABs that one HUB takes; more ranks by default stand on a mesh of HUBs with so many CABs each.
 _ON_A_HUB, _ON_A_MESH = 15, 12
 _VALUES = {
@@ -61,7 +66,12 @@ class RankedProgram(ProgramFile):
         from ..software.mpi.python import Program
         from ..software.mpi.world import RankEnded, World
 
-        program = Program(self.path, self.code, list(arguments))
+        arguments = list(arguments)
+        ours = [word for word in arguments if word.partition("=")[0] in {*_VALUES, *_FLAGS}]
+        if ours and not _TAKES_ARGUMENTS.search(self.source):
+            where = f"stands behind {self.path} and is an argument of the program"
+            print(f"nectar: {ours[0]} {where}; options of 'nectar mpirun' stand before it", file=sys.stderr)
+        program = Program(self.path, self.code, arguments)
         places = [system.node(cab.name).name for cab in system.cabs] if self.nodes else None
         world = World(system, program, self.ranks or len(system.cabs), places)
         try:

@@ -8,7 +8,7 @@ from .. import __version__
 from .errors import UsageError
 from .results import check_target
 
-__all__ = ["VALUES", "PacketRecord"]
+__all__ = ["VALUES", "PacketRecord", "fibers_of"]
 
 #: Options that take a value, as argparse wants them.
 VALUES = {
@@ -29,6 +29,8 @@ class PacketRecord:
 
     def __init__(self, options):
         self._path, names = options.pcap, options.pcap_fibers
+        #: The file; None if none is written, or the standard output is.
+        self.file = None if self._path == "-" else self._path
         self._file = None
         if self._path is None:
             if names is not None:
@@ -45,10 +47,10 @@ class PacketRecord:
     def __bool__(self):
         return self._path is not None
 
-    def check(self, topology):
-        """Raises UsageError if a name that was given is that of no fiber."""
-        if self and self._names is not None:
-            self._chosen([fiber for fiber in _fibers(topology)])
+    def check(self, fibers):
+        """Raises UsageError if a name that was given is that of no fiber of ``fibers``, a list of Fiber."""
+        if self:
+            self._chosen(fibers)
 
     def _chosen(self, fibers):
         from ..sim.packetfile import choose
@@ -79,6 +81,15 @@ class PacketRecord:
             except OSError as error:
                 raise _refused(self._path, error) from error
         return PacketFile(_Output(self._file, self._path), __version__, fibers, self._chosen(fibers))
+
+    def write(self, recording):
+        """Writes what a Recording has."""
+        from ..sim.packetfile import KINDS
+
+        taker = self._begin(recording.fibers)
+        for event in recording.events(KINDS):
+            taker.event(event)
+        taker.end()
 
     def close(self):
         """Closes the file. May be called twice."""
@@ -119,7 +130,7 @@ def _refused(path, error):
     return told
 
 
-def _fibers(topology):
+def fibers_of(topology):
     """Both directions of each pair of fibers, as a recording has them."""
     from ..sim.events import Fiber
 

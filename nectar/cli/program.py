@@ -16,7 +16,9 @@ _WRONG_MAIN = "'main' must be 'async def main(system, arguments)'"
 
 
 class ProgramFile:
-    """The program in the file ``path``, compiled to ``code``. Raises UsageError when there is no such program.
+    """The program in the file ``path``, its ``source`` (bytes), compiled to ``code``.
+
+    Raises UsageError when there is no such program.
 
     ``topology`` is what it wants to run on, or None, ``trace`` whether it has asked for a TRACE, ``nodes`` names of
     CABs that have a node, or True for all."""
@@ -27,9 +29,9 @@ class ProgramFile:
 
     def __init__(self, path):
         self.path = path
-        source = _read(path)
+        self.source = _read(path)
         try:
-            self.code = compile(source, path, "exec", dont_inherit=True)
+            self.code = compile(self.source, path, "exec", dont_inherit=True)
         except SyntaxError as error:
             raise UsageError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from error
         except ValueError as error:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from .. import __version__
 from ..live import telling
 from .errors import DONE, FAILED, UsageError
-from .results import Result, add_json_option, check_target, save, save_json
+from .results import Result, add_json_option, check_apart, check_target, save, save_json
 
 HELP = "measure every figure of the papers beside the papers' own"
 
@@ -30,6 +30,7 @@ def configure(parser):
     parser.add_argument(
         "--html", metavar="FILE", help="write a page with the table and the curves, as figures; implies --curves"
     )
+    parser.add_argument("--markdown", metavar="FILE", help="also write the table as the page docs/results.md")
     parser.add_argument("--quick", action="store_true", help="only the ends of the curves")
     add_json_option(parser)
 
@@ -40,6 +41,7 @@ def execute(options):
     from ..verification.reproduce.catalogue import FACTS
     from ..verification.reproduce.curves import CURVES
     from ..verification.reproduce.facts import Verdict
+    from ..verification.reproduce.markdown import markdown
     from ..verification.reproduce.page import need_matplotlib, page
 
     chosen = [
@@ -52,6 +54,8 @@ def execute(options):
             raise UsageError(f"there is no fact {name!r}; there are {', '.join(FACTS)}")
     check_target("--json", options.json)
     check_target("--html", options.html)
+    check_target("--markdown", options.markdown)
+    check_apart([("--json", options.json), ("--html", options.html), ("--markdown", options.markdown)])
     if options.list:
         for fact in chosen:
             print(f"{fact.id:14}{fact.what}")
@@ -80,16 +84,18 @@ def execute(options):
         figures.append((curve, lines))
         _draw(*figures[-1])
     save_json(options.json, [*(_result(*row) for row in rows), *(_points(*figure) for figure in figures)])
+    if options.markdown:
+        _save("--markdown", options.markdown, markdown(rows))
     if options.html:
-        _save(options.html, page(rows, figures, __version__, datetime.now(UTC)))
+        _save("--html", options.html, page(rows, figures, __version__, datetime.now(UTC)))
     return FAILED if count[Verdict.FAILS] else DONE
 
 
-def _save(path, text):
+def _save(option, path, text):
     try:
         save(path, text.encode())
     except OSError as error:
-        raise UsageError(f"--html {path} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from error
 
 
 def _tell(fact, found):

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import __version__
 from .errors import UsageError
 
-__all__ = ["Result", "add_json_option", "check_target", "is_stream", "save", "save_json"]
+__all__ = ["Result", "add_json_option", "check_apart", "check_target", "is_stream", "save", "save_json"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,22 @@ def check_target(option, path):
     else:
         return
     raise UsageError(f"{option} {path} cannot be written: {reason}")
+
+
+def check_apart(written, read=()):
+    """Raises UsageError if a file that is to be written is also read, or written twice.
+
+    ``written``, ``read``: pairs of an option, or of words for what has none, and its file; None where it is not given.
+    """
+    files = [(what, os.path.realpath(path)) for what, path in read if path]
+    for what, path in written:
+        if not path:
+            continue
+        file = os.path.realpath(path)
+        for other, theirs in files:
+            if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
+                raise UsageError(f"{what} {path}: {other} is the same file; give another name")
+        files.append((what, file))
 
 
 def is_stream(path):

@@ -13,16 +13,20 @@ from ..live import telling
 from .arguments import Arguments, meant
 from .awaits import Awaits
 from .board import boards_of
+from .board_kinds import VALUES as KIND_VALUES
+from .board_kinds import board_kinds, check_kinds
 from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
 from .pcap import VALUES as PCAP_VALUES
+from .pcap import fibers_of
 from .program import Program
 from .record import VALUES as RECORD_VALUES
 from .record import Record, refused
-from .results import Result, check_target, save_json
+from .results import Result, check_apart, check_target, save_json
+from .sizes import size_text
 from .units import picoseconds, seconds, time_text
 from .watch import Stalled, Watch
 from .wave_record import VALUES as WAVE_VALUES
-from .wave_record import wave_news
+from .wave_record import wave_news, wave_views
 from .wave_record import waves as wave_options
 
 HELP = "run a program on a simulated Nectar"
@@ -72,6 +76,7 @@ VALUES = {
         "found; or on boards with the top 'cab': lines with commas between them, for the CABs of the topology in "
         "their order, or CAB2=LINE for each (docs/cable.md)",
     },
+    **KIND_VALUES,
     "--baud": {"metavar": "N", "help": "rate of these lines, as the boards' tops were built for (default: 1000000)"},
     "--faults": {
         "metavar": "F",
@@ -160,8 +165,9 @@ def _execute(options, load, awaits):
     check_target("--json", options.json)
     faults = _faults(options)
     waves = wave_options(options, _machine_class(options.backend).capabilities)
+    kinds = board_kinds(options)
     record = Record(options)
-    _check_apart(options)
+    _check_apart(options, record)
     threads = _threads(options)
     program = load(options.program)
     boards = boards_of(options)
@@ -171,8 +177,9 @@ def _execute(options, load, awaits):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
 
     if boards is None:
-        record.pcap.check(topology)
-        system = _system(options, program, topology, profile, waves | threads, record, max_time)
+        record.pcap.check(fibers_of(topology))
+        check_kinds(kinds, waves, topology, profile, _nodes(program, topology))
+        system = _system(options, program, topology, profile, waves | kinds | threads, record, max_time)
     else:
         system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     awaits.on_found = system.abort
@@ -250,25 +257,23 @@ def _told(system):
     return struck
 
 
-def _check_apart(options):
+def _check_apart(options, record):
     """Raises UsageError if a file that is to be written is also read, or written twice."""
-    names = {
-        "the program": options.program,
-        "--topology": options.topology,
+    written = {
         "--waves": options.waves,
         "--record": options.record,
         "--report": options.report,
         "--trace": options.trace,
-        "--pcap": None if options.pcap == "-" else options.pcap,
+        "--pcap": record.pcap.file,
         "--json": options.json,
     }
-    files = [("--faults", os.path.realpath(name)) for name in options.faults if name.endswith(".toml")]
-    files += [(what, os.path.realpath(name)) for what, name in names.items() if name]
-    for number, (what, file) in enumerate(files):
-        if what in ("--waves", "--record", "--report", "--trace", "--pcap", "--json"):
-            for other, theirs in files[:number]:
-                if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
-                    raise UsageError(f"{what} {names[what]}: {other} is the same file; give another name")
+    beside = wave_views(options.waves)
+    for option, path in written.items():
+        file = os.path.realpath(path or "")
+        if path and any(file == place or file.startswith(place + os.sep) for place in beside):
+            raise UsageError(f"{option} {path}: --waves {options.waves} writes it besides; give another name")
+    read = [("--faults", name) for name in options.faults if name.endswith(".toml")]
+    check_apart(written.items(), [*read, ("the program", options.program), ("--topology", options.topology)])
 
 
 def _shape(options, program):
@@ -387,14 +392,18 @@ def _run(options, program, system, stall):
 
 
 def _far(system, max_ps):
-    """What tells how far the program is: simulated time, its speed, packets, and how much of --max-time is used up."""
+    """What tells how far the program is: simulated time, its speed, messages and bytes of streams that have come, and
+    how much of --max-time is used up."""
 
     def far(simulated_ps, seconds):
-        packets = sum(cab.datalink.counters.packets_received for cab in system.cabs)
+        messages = sum(cab.kernel.notes.received for cab in system.cabs)
+        streamed = sum(cab.stream.counters.bytes_received for cab in system.cabs)
         used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
             f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
-            f"{packets} packets received{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
+            f"{messages} message{'s' * (messages != 1)} received"
+            f"{f', {size_text(streamed)} of streams' if streamed else ''}"
+            f"{f', {used}% of --max-time' if used else ''}, {seconds:.0f} s"
         )
 
     return far

@@ -1,7 +1,7 @@
 """Draws a topology, and tells its routes: as text, or with -o FILE.svg as a picture. docs/engine.md lists the names."""
 
 from .errors import DONE, UsageError
-from .results import Result, add_json_option, check_target, save, save_json
+from .results import Result, add_json_option, check_apart, check_target, save, save_json
 
 HELP = "draw a topology; tell its routes, diameter and bisection"
 
@@ -86,6 +86,7 @@ def execute(options):
 
     check_target("-o", options.output)
     check_target("--json", options.json)
+    check_apart([("-o", options.output), ("--json", options.json)])
     if options.output is not None and not options.output.endswith(".svg") and not options.output.startswith("/dev/"):
         raise UsageError(f"-o {options.output}: the drawing is an SVG; let the name end in .svg")
     topology = load(options.name)

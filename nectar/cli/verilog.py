@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..live import telling
 from .errors import DONE, UsageError
-from .results import Result, add_json_option, check_target, is_stream, save, save_json
+from .results import Result, add_json_option, check_apart, check_target, is_stream, save, save_json
 
 HELP = "write a board as a Verilog file"
 
@@ -71,6 +71,7 @@ def execute(options):
         raise UsageError("--period-ps: only VME goes by it; give --vme, too")
     check_target("-o", options.output)
     check_target("--json", options.json)
+    check_apart([("-o", options.output), ("--json", options.json)])
     try:
         board = component(options.board, **parameters)
     except ValueError as error:

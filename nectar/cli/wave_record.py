@@ -7,7 +7,7 @@ from .results import check_target
 from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, time_text
 
-__all__ = ["VALUES", "wave_news", "waves"]
+__all__ = ["VALUES", "wave_news", "wave_views", "waves"]
 
 #: What ends waveforms that nobody looks after.
 WAVE_LIMIT = "1G"
@@ -76,6 +76,14 @@ def _check_views(path):
     if names.exists() and not (names.is_dir() and os.access(names, os.W_OK)):
         reason = "permission denied" if names.is_dir() else "it is no directory"
         raise UsageError(f"--waves {names} cannot be written: {reason}")
+
+
+def wave_views(path):
+    """Real paths of what is written beside the waveform file ``path`` (None: nothing): its save file, and the folder
+    of names."""
+    from ..sim.wave_views import names_folder, save_file
+
+    return [] if path is None else [os.path.realpath(save_file(path)), os.path.realpath(names_folder(path))]
 
 
 def _wave_limit(options):

@@ -50,6 +50,9 @@ def page(spans, *, title, complete=True):
         "stages": STAGES,
         "messages": _messages(spans),
         "fibers": _fibers(spans),
+        "repeated": [
+            [board, layer_name(layer), to, count] for (board, layer, to), count in sorted(spans.repeated.items())
+        ],
         "faults": [[fiber.number, time_ps, text] for fiber, time_ps, text in spans.faults],
         **traffic(spans),
     }

@@ -4,15 +4,15 @@ A track is one thing that does one thing at a time: a CPU, its interrupt level, 
 what it did from one time to another. A message is followed by the number that its packets carry.
 """
 
-from array import array
-from enum import IntEnum
+from collections import Counter
 
-from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark
+from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark, VmeMark
 from ..hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY
 from ..software.packet import ANY_CAB, ChannelKind, PacketKind, Protocol
 from .message import Message
+from .track import Style, Track
 
-__all__ = ["Spans", "Style", "Track", "layer_name"]
+__all__ = ["Spans", "layer_name"]
 
 #: Bytes of a header in which a packet has the number of its message, by protocol; of a stream that of its connection.
 _NUMBER = {
@@ -38,62 +38,6 @@ def layer_name(layer):
     return _LAYERS.get(layer, f"layer {layer}")
 
 
-class Style(IntEnum):
-    """What a slice is, for its colour."""
-
-    THREAD = 0
-    INTERRUPT = 1
-    PACKET = 2
-    DAMAGED = 3
-    COMMAND = 4
-    REPLY = 5
-    REFUSED = 6
-    DMA = 7
-    CONNECTION = 8
-    WAITING = 9
-
-
-class Track:
-    """Slices that do not overlap, by time.
-
-    Members
-    -------
-    board : str
-        The HUB, CAB or node that it belongs to; of a fiber the sending one.
-    name : str
-        What it is called there.
-    begins, ends : array of int
-        Picoseconds.
-    labels : array of int
-        Each slice's place in ``Spans.labels``.
-    styles : array of int
-        A Style each.
-    messages : array of int
-        Each slice's message, its place in ``Spans.messages``; -1 for none.
-    """
-
-    def __init__(self, board, name):
-        self.board, self.name = board, name
-        self.begins, self.ends = array("q"), array("q")
-        self.labels, self.styles, self.messages = array("I"), array("B"), array("i")
-
-    def add(self, begin_ps, end_ps, label, style, message=-1):
-        """A slice behind the others. Returns its place."""
-        if self.ends and begin_ps < self.ends[-1]:
-            begin_ps = self.ends[-1]
-        self.begins.append(begin_ps)
-        self.ends.append(max(begin_ps, end_ps))
-        self.labels.append(label)
-        self.styles.append(style)
-        self.messages.append(message)
-        return len(self.begins) - 1
-
-    @property
-    def busy_ps(self):
-        """Picoseconds of all slices."""
-        return sum(self.ends) - sum(self.begins)
-
-
 class Spans:
     """What a recording tells, as tracks and messages.
 
@@ -105,7 +49,7 @@ class Spans:
     -------
     recording : Recording
     tracks : list of Track
-        Of each board: CPU, interrupt level, its node's CPU, fibers.
+        Of each board: CPU, interrupt level, other parts, fibers; then the same of its node.
     fibers : dict of int → Track
         The track of packets of each fiber, by its number.
     labels : list of str
@@ -114,6 +58,8 @@ class Spans:
     messages : list of Message
         By the time at which they were sent.
     faults : list of (Fiber, time in ps, text)
+    repeated : Counter
+        (CAB, layer, destination's name) → how often it has sent something once more.
     packets, commands, replies, refused, damaged : int
         How many there were on all fibers.
     end_ps : int
@@ -124,10 +70,10 @@ class Spans:
         self.recording = recording
         self.labels, self._label_of = [], {}
         self.styles = ["thread", "interrupt level", "packet", "damaged packet", "command", "reply", "refusal"]
-        self.styles += ["DMA", "connection", "waiting"]
+        self.styles += ["DMA", "connection", "waiting", "bus cycle", "bus error"]
         self.messages, self._message_of = [], {}
         self._sent, self._under = {}, {}
-        self.faults = []
+        self.faults, self.repeated = [], Counter()
         self.packets = self.commands = self.replies = self.refused = self.damaged = 0
         self.end_ps = 0
         self._names = {of["id"]: name for name, of in recording.cabs.items()}
@@ -153,14 +99,15 @@ class Spans:
         self.tracks = self._in_order(recording)
 
     def _in_order(self, recording):
-        """Board by board: CPU, interrupt level, node; then fibers, each with its commands and replies."""
+        """Board by board: CPU, interrupt level, parts, fibers, each with its commands and replies; a node behind its
+        CAB."""
         nodes = dict(
             zip(recording.places[: len(recording.places) // 2], recording.places[len(recording.places) // 2 :])
         )
         tracks = []
-        for board in (*recording.cabs, *recording.hubs):
-            for tracks_of in (self._cpus, self._levels):
-                tracks += [tracks_of[name] for name in (board, nodes.get(board)) if name in tracks_of]
+        boards = [name for cab in recording.cabs for name in (cab, nodes.get(cab)) if name is not None]
+        for board in (*boards, *recording.hubs):
+            tracks += [tracks_of[board] for tracks_of in (self._cpus, self._levels) if board in tracks_of]
             parts = self._parts.get(board, {})
             tracks += [parts[order] for order in sorted(parts)]
             for fiber in recording.fibers:
@@ -245,6 +192,19 @@ class Spans:
         if level:
             self._begin(track, event.time_ps, f"{level} symbols or more", Style.WAITING)
 
+    def _vme(self, event):
+        if event.mark & VmeMark.ACKNOWLEDGE:
+            text = f"acknowledge level {event.address}"
+        else:
+            block = "block, " if event.mark & VmeMark.BLOCK else ""
+            text = f"{block}{'store' if event.mark & VmeMark.STORE else 'load'} D{8 * event.length}"
+            text += f" at 0x{event.address:06X}"
+        style = Style.CYCLE
+        if event.mark & VmeMark.ERROR:
+            text, style = f"{text}, bus error", Style.BUS_ERROR
+        track = self._part(event.board, (4, 0), "VME")
+        track.add(event.begin_ps, event.time_ps, self.label(text), style)
+
     # -- fibers --------------------------------------------------------------------------------------
     def _packet(self, event):
         self.packets += 1
@@ -281,7 +241,7 @@ class Spans:
         name_of_kind = ""
         if protocol in _KINDS and kind in _KINDS[protocol].__members__.values():
             name_of_kind = f", {_KINDS[protocol](kind).name}"
-        to = "several" if destination == ANY_CAB else self._names.get(destination, f"CAB {destination}")
+        to = self._to(destination)
         name = self._names.get(source, f"CAB {source}")
         text = f"{layer_name(protocol)} {name} to {to}{name_of_kind} {number}, {event.length} bytes"
         return text, place
@@ -348,10 +308,14 @@ class Spans:
         self.faults.append((event.fiber, event.time_ps, text))
 
     # -- messages ------------------------------------------------------------------------------------
+    def _to(self, destination):
+        """What the CAB with that ID is called as a destination."""
+        return "several" if destination == ANY_CAB else self._names.get(destination, f"CAB {destination}")
+
     def _send(self, event):
         place = len(self.messages)
         parent = self._message_of.get((event.board, event.parent), -1) if event.parent else -1
-        to = "several" if event.destination == ANY_CAB else self._names.get(event.destination, f"{event.destination}")
+        to = self._to(event.destination)
         self.messages.append(Message(event.board, event.message, event.layer, to, event.length, parent, event.time_ps))
         self._message_of[event.board, event.message] = place
 
@@ -388,10 +352,13 @@ class Spans:
             message.read_ps = event.time_ps
 
     def _repeated(self, event):
+        self.repeated[event.board, event.layer, self._to(event.destination)] += 1
         source = self.recording.cabs[event.board]["id"]
-        place = self._under.get((event.layer, source, event.destination, event.number))
-        if place is not None:
-            self.messages[place].repeated += 1
+        for destination in (event.destination, ANY_CAB):  # a multicast is repeated for one member
+            place = self._under.get((event.layer, source, destination, event.number))
+            if place is not None:
+                self.messages[place].repeated += 1
+                break
 
 
 def _board(end):
@@ -418,6 +385,7 @@ _HANDLERS = {
     EventKind.DISCONNECTED: Spans._disconnected,
     EventKind.READY_BIT: Spans._ready_bit,
     EventKind.QUEUE: Spans._queue,
+    EventKind.VME: Spans._vme,
     EventKind.SEND: Spans._send,
     EventKind.NUMBERED: Spans._numbered,
     EventKind.QUEUED: Spans._queued,

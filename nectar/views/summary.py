@@ -82,7 +82,7 @@ def _slowest(spans):
 
 
 def _faults(spans):
-    repeated = sum(message.repeated for message in spans.messages)
+    repeated = spans.repeated.total()
     found = [
         (len(spans.faults), "fault", "s"),
         (spans.damaged, "packet with a wrong CRC or no end", ""),

@@ -15,14 +15,19 @@ class Notes:
     Parameters
     ----------
     kernel : Kernel
+
+    Members
+    -------
+    received : int
+        Messages that are complete at this CAB, recorded or not; bytes of streams are in none.
     """
 
-    __slots__ = ("_kernel", "_door", "_count")
+    __slots__ = ("_kernel", "_door", "_count", "received")
 
     def __init__(self, kernel):
         self._kernel = kernel
         self._door = kernel.door
-        self._count = 0
+        self._count = self.received = 0
 
     def sending(self, layer, destination, length):
         """The current thread begins to send a message of ``length`` bytes to the CAB of that ID.
@@ -65,10 +70,11 @@ class Notes:
         """A Message is complete at this CAB."""
         if self._door.groups & _MESSAGES:
             message.layer = int(layer)
-            self.arrived(layer, message.source, message.number, message.length)
+        self.arrived(layer, message.source, message.number, message.length)
 
     def arrived(self, layer, source, number, length):
         """The same of a message that is no Message."""
+        self.received += 1
         if self._door.groups & _MESSAGES:
             self._door.note(EventKind.DELIVERED, layer, number, length, source)
 

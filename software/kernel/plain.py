@@ -12,7 +12,7 @@ from greenlet import getcurrent, greenlet
 
 from ..errors import ProgramError
 
-__all__ = ["BlockingContext", "as_coroutine", "blocking", "in_plain_task", "is_call", "stack", "wait"]
+__all__ = ["BlockingContext", "Placed", "as_coroutine", "blocking", "in_plain_task", "is_call", "stack", "wait"]
 
 
 class _Task(greenlet):
@@ -28,6 +28,27 @@ class _Task(greenlet):
         """What runs now is the coroutine of its thread."""
         self.parent = current = getcurrent()
         self.give = current.switch
+
+
+class Placed:
+    """A plain function whose code runs in a place: ``place.enter()`` is called before each of its turns, and
+    ``place.leave()`` behind it, whatever becomes of it. What it awaits runs outside."""
+
+    def __init__(self, function, place):
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.place = place
+
+    def __call__(self, *args):
+        return self.function(*args)
+
+    def turn(self, step, *args):
+        """One turn of the function: ``step(*args)``."""
+        self.place.enter()
+        try:
+            return step(*args)
+        finally:
+            self.place.leave()
 
 
 def blocking(function):
@@ -106,14 +127,16 @@ def as_coroutine(function, *args):
 
 async def _run(function, args):
     task = _Task(function)
-    go_on = task.switch
+    go_on, throw = task.switch, task.throw
+    if isinstance(function, Placed):
+        go_on, throw = functools.partial(function.turn, go_on), functools.partial(function.turn, throw)
     wanted = go_on(*args)
     while not task.dead:
         try:
             value = await wanted
         except BaseException as error:
             task.belong()
-            wanted = task.throw(error)
+            wanted = throw(error)
         else:
             if getcurrent() is not task.parent:
                 task.belong()

@@ -4,6 +4,8 @@ The bytes of a buffered send are copied into the data memory of the CAB, as of a
 attached buffer bounds what stays in Python's memory, since it goes in parts.
 """
 
+from functools import partial
+
 from .buffers import BOTTOM
 from .exception import ErrorClass, Exception
 from .memory import buffer
@@ -69,7 +71,7 @@ def attach(owner, buf):
 
 def flush(owner):
     """Waits until the messages in the attached buffer have left."""
-    blocked(caller().left())
+    blocked(caller().left("Flush_buffer"))
 
 
 def iflush():
@@ -77,7 +79,7 @@ def iflush():
     process = caller()
 
     async def begin():
-        return Collective(process, "Iflush_buffer", process.left)
+        return Collective(process, "Iflush_buffer", partial(process.left, "Iflush_buffer"))
 
     return Request.of(blocked(begin()))
 

@@ -4,6 +4,7 @@ from functools import partial
 from struct import Struct
 from zlib import crc32
 
+from ..unfinished import here
 from .absent import name_absent
 from .attributes import WithAttributes, copied, deleted
 from .carrier import Carried, carried
@@ -97,22 +98,24 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
 
     def _collective(self, name, function):
         """Runs ``await function(exchange)`` and returns its result."""
-        return blocked(_named(Exchange(self.communicator, name), function))
+        return blocked(_named(Exchange(self.communicator, name, here()), function))
 
     def _icollective(self, name, function):
         """Begins the same in a thread of its own. Returns a Request."""
-        communicator = self.communicator
+        communicator, place = self.communicator, here()
 
         async def begin():
             communicator.process.spend()
-            return await _begun(communicator, name, function)
+            return await _begun(communicator, name, place, function)
 
         return Request.of(blocked(begin()))
 
     def _persistent(self, name, function):
         """A Prequest that begins the same each time it is started."""
         communicator = self.communicator
-        return Prequest.of(blocked(prepared(communicator.process, partial(_begun, communicator, name, function))))
+        return Prequest.of(
+            blocked(prepared(communicator.process, partial(_begun, communicator, name, here(), function)))
+        )
 
     @classmethod
     def Get_parent(cls):
@@ -225,9 +228,9 @@ def _of_color(color, told, members):
     return tuple(member for _, _, member in sorted(chosen))
 
 
-async def _begun(communicator, name, function):
+async def _begun(communicator, name, place, function):
     """The Pending of a collective call that begins."""
-    exchange = Exchange(communicator, name)
+    exchange = Exchange(communicator, name, place)
     return Collective(communicator.process, str(exchange), partial(function, exchange))
 
 
@@ -346,7 +349,7 @@ class Intercomm(Comm):
         errhandler=None,
     ):
         """An intercommunicator of the processes of two groups, each of which makes the call. The leaders are ranks of
-        their groups; equal calls have different ``stringtag``s."""
+        their groups; equal calls have different values of ``stringtag``."""
         process, tag = caller(), crc32(stringtag.encode())
         world, name = process.comm_world, "Create_from_groups"
         local = Communicator(process, world.context, local_group.processes)

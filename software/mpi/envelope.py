@@ -1,10 +1,8 @@
 """Which communicator, tag and kind a message has: all of it is in the type of its Nectarine message.
 
-| bits | field |
-|---|---|
-| 31–21 | context: the number of the communicator |
-| 20–18 | kind |
-| 17–0 | tag; of a collective call its number (bits 17–13), the code of its name (12–6), the phase (5–0) |
+- bits 31–21: context, the number of the communicator
+- bits 20–18: kind
+- bits 17–0: tag; of a collective call its number (bits 17–13), the code of its name (12–6), the phase (5–0)
 """
 
 from enum import IntEnum

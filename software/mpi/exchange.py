@@ -4,6 +4,7 @@ from struct import Struct
 
 from ..nectarine.buffer import Buffer
 from ..transport.datagram import MAX_MESSAGE
+from .callbook import words
 from .constants import UNDEFINED
 from .envelope import Kind, packed, step, step_of, tag_of, whole
 from .exception import ErrorClass, Exception
@@ -59,6 +60,8 @@ _CALLS = [
     "Finalize",
     "another collective call",
 ]
+#: Those of which a tag, or the leaders, tell which belong together.
+_BY_TAG = ("Create_group", "Create_from_group", "Create_from_groups", "Create_intercomm", "Merge")
 _CODES = {name: code for code, name in enumerate(_CALLS)}
 
 
@@ -70,6 +73,8 @@ class Exchange:
     communicator : Communicator
     name : str
         Of the call.
+    place : str or None
+        ``file:line`` of the program that makes it.
 
     Members
     -------
@@ -79,7 +84,7 @@ class Exchange:
 
     __slots__ = ("communicator", "name", "rank", "size", "remote_size", "_number", "_code")
 
-    def __init__(self, communicator, name):
+    def __init__(self, communicator, name, place=None):
         self.communicator = communicator
         self.name = name
         self.rank = communicator.rank
@@ -88,6 +93,8 @@ class Exchange:
         self._number = communicator.collectives
         communicator.collectives += 1
         self._code = _CODES.get(name, len(_CALLS) - 1)
+        if name not in _BY_TAG:
+            communicator.process.world.calls.note(communicator, self._number, name, place)
 
     def __str__(self):
         return f"{self.name} of {self.communicator.name or f'a communicator of {self.size} ranks'}"
@@ -142,11 +149,10 @@ class Exchange:
 
     def _differ(self, source, code):
         communicator = self.communicator
-        raise Exception(
-            ErrorClass.ERR_OTHER,
-            f"collective call {self._number} of {communicator.name or 'a communicator'}: rank {source} calls "
-            f"{_CALLS[code]} where rank {self.rank} calls {self.name}",
-        )
+        calls = communicator.process.world.calls
+        one = calls.told(communicator, self._number, source, _CALLS[code])
+        other = calls.told(communicator, self._number, self.rank, self.name)
+        raise Exception(ErrorClass.ERR_OTHER, f"{words(communicator, self._number)}: {one} where {other}")
 
     # -- to all --------------------------------------------------------------------------------------
     def can_multicast(self, nbytes=None):

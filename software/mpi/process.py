@@ -15,7 +15,7 @@ from .envelope import CONTEXTS
 from .exception import ErrorClass, Exception
 from .multicasts import Multicasts
 from .package import packages, rc
-from .python import Python
+from .python import RankPython
 
 __all__ = ["Process", "blocked", "caller", "nobody", "running"]
 
@@ -133,7 +133,7 @@ class Process:
         self.cab = task.cab
         self.on = task.cab if carrier is None else carrier.task.node
         self.kernel = task.cab.kernel
-        self.python = Python.of_rank(world.program, packages(self._set_status))
+        self.python = RankPython(world.program, packages(self._set_status))
         everybody = tuple(range(world.size))
         self.comm_world = Communicator(self, _WORLD, everybody, name="MPI_COMM_WORLD")
         self.comm_self = Communicator(self, _SELF, (number,), name="MPI_COMM_SELF")
@@ -220,8 +220,8 @@ class Process:
 
     async def finalize(self):
         """Waits until everything that it has sent has left, and until all others have come as far."""
+        await self.left("Finalize")
         with self.kernel.current.calling("Finalize"):
-            await self.left()
             await self.world.barrier(self)
         self.finalized = True
 
@@ -275,11 +275,14 @@ class Process:
         """A handle of a send is not waited for; it goes on."""
         self._leaving = [each for each in self._leaving if not _over(each)] + [handle]
 
-    async def left(self):
-        """Waits until all such sends, and its multicasts, are over."""
+    async def left(self, call):
+        """Waits until all such sends, and its multicasts, are over; ``call``: who waits."""
         while self._leaving:
-            await self._leaving.pop(0).outcome()
-        await self.multicasts.over()
+            handle = self._leaving.pop(0)
+            with self.kernel.current.calling(f"{call} until there is a receive for {handle}"):
+                await handle.outcome()
+        with self.kernel.current.calling(call):
+            await self.multicasts.over()
 
     # -- contexts ------------------------------------------------------------------------------------
     @property

@@ -1,7 +1,6 @@
 """A Python process for each rank: module globals, arguments and streams of its own, in one process of the host.
 
-What Python keeps once for a whole process is exchanged when another rank goes on: some attributes of modules, and the
-modules that are a rank's own: ``__main__``, those beside the program, and ``random``.
+A rank's own are ``__main__``, the modules beside the program, and ``random``.
 """
 
 import os
@@ -10,7 +9,9 @@ import types
 import warnings
 from importlib.machinery import PathFinder
 
-__all__ = ["Program", "Python"]
+from ..pythons import Interpreter, Python
+
+__all__ = ["Program", "RankPython"]
 
 #: Attributes that a process has for itself.
 _ATTRIBUTES = (
@@ -52,7 +53,7 @@ class _Stream:
             self.write(line)
 
 
-class Program:
+class Program(Interpreter):
     """A program that every rank runs as its ``__main__``.
 
     Parameters
@@ -66,111 +67,83 @@ class Program:
     """
 
     def __init__(self, path, code, arguments):
+        super().__init__({"__main__", *_STATEFUL}, _ATTRIBUTES, _Stateful)
         self.path = path
         self.argv = [path, *arguments]
         self.code = code
         self.folder = os.path.dirname(os.path.abspath(path))
-        self.own = {"__main__", *_STATEFUL}  # names of modules that each rank has for itself
-        self._host = None  # what was there before the first rank
-        self.host_attributes = None  # of it, as _ATTRIBUTES
-        self._inside = None  # Python whose attributes and modules are in place
+        self.host_attributes = None  # what was there before the first rank
+        self._host_path = None
 
-    def find_spec(self, name, path=None, target=None):
-        """Finds modules for Python's import: what lies beside the program, or in a folder that the program has added to
-        ``sys.path``, is a rank's own."""
-        if name.partition(".")[0] in self.own:
-            self.own.add(name)
-        if path is not None or name in self.own:
+    def find(self, name, path):
+        """What lies beside the program, or in a folder that the program has added to ``sys.path``, is a rank's own."""
+        if path is not None:
             return None
         spec = PathFinder.find_spec(name)
         if spec is not None:
             places = spec.submodule_search_locations or [spec.origin or ""]
-            if any(os.path.dirname(place) not in self._host.path for place in places):
+            if any(os.path.dirname(place) not in self._host_path for place in places):
                 self.own.add(name)
         return spec
 
     def begin(self):
         """Before the ranks run."""
-        self._host = self._inside = Python(self, {})
-        self.host_attributes = [getattr(module, name) for module, name in _ATTRIBUTES]
-        self._host.path = {os.path.abspath(folder) for folder in sys.path}
-        self._host.path.discard(self.folder)
-        at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
-        sys.meta_path.insert(at, self)
-
-    def end(self):
-        """All is again as it was before."""
-        self.go_on(self._host)
-        sys.meta_path.remove(self)
-
-    def go_on(self, python):
-        """From now on the code of that Python runs."""
-        if self._inside is not python:
-            self._inside.put_away()
-            self._inside = python
-            python.put_in_place()
+        self.host_attributes = self.present()
+        self._host_path = {os.path.abspath(folder) for folder in sys.path}
+        self._host_path.discard(self.folder)
+        super().begin()
 
 
-class Python:
-    """What a rank has for itself.
+class _Stateful(Python):
+    """What a rank or the host has for itself, the filters of warnings and the numbers of numpy among it."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, program, modules, attributes):
+        super().__init__(program, modules, attributes)
+        self._numbers = None  # state of the numbers that numpy.random draws
+
+    def put_away(self):
+        """See Python."""
+        super().put_away()
+        if "numpy.random" in sys.modules:
+            self._numbers = sys.modules["numpy.random"].get_state()
+
+    def put_in_place(self):
+        """See Python."""
+        warnings.filters = []
+        warnings.resetwarnings()  # else what Python remembers of the filters before would hold
+        super().put_in_place()
+        if self._numbers is not None:
+            sys.modules["numpy.random"].set_state(self._numbers)
+
+
+class RankPython(_Stateful):
+    """What a rank has for itself, before the program runs.
 
     Parameters
     ----------
     program : Program
-    modules : dict of str → module
-        Those that it begins with.
+    packages : dict of str → module
+        Modules that it finds under these names, whatever is installed.
     """
 
-    __slots__ = ("program", "modules", "path", "_attributes", "_numbers", "_streams")
+    __slots__ = ("_streams",)
 
-    def __init__(self, program, modules):
-        self.program = program
-        self.modules = modules
-        self.path = None
-        self._attributes = None  # those of _ATTRIBUTES
-        self._numbers = None  # state of the numbers that numpy.random draws
-
-    @classmethod
-    def of_rank(cls, program, packages):
-        """That of a rank, before the program runs. ``packages``: modules that it finds under these names, whatever is
-        installed."""
+    def __init__(self, program, packages):
         main = types.ModuleType("__main__")
         main.__file__ = program.path
         main.__builtins__ = __builtins__
-        self = cls(program, {"__main__": main, **packages})
-        program.own.update(self.modules)
         _, path, stdin, stdout, stderr, filters, *shown = program.host_attributes
         self._streams = [_Stream(stdout), _Stream(stderr)]
-        self._attributes = [list(program.argv), [program.folder, *path], stdin, *self._streams, list(filters), *shown]
-        return self
+        attributes = [list(program.argv), [program.folder, *path], stdin, *self._streams, list(filters), *shown]
+        super().__init__(program, {"__main__": main, **packages}, attributes)
 
     def silence(self):
         """The rank is ended: what it prints still is not seen."""
         for stream in self._streams:
             stream.mute = True
 
-    def enter(self):
-        """The rank goes on."""
-        self.program.go_on(self)
-
     def run(self):
         """Runs the program, as the rank's code."""
-        exec(self.program.code, vars(self.modules["__main__"]))
-
-    def put_away(self):
-        """Another rank goes on."""
-        self._attributes = [getattr(module, name) for module, name in _ATTRIBUTES]
-        modules = sys.modules
-        self.modules = {name: modules.pop(name) for name in self.program.own if name in modules}
-        if "numpy.random" in modules:
-            self._numbers = modules["numpy.random"].get_state()
-
-    def put_in_place(self):
-        """The other way round."""
-        warnings.filters = []
-        warnings.resetwarnings()  # else what Python remembers of the filters before would hold
-        for (module, name), value in zip(_ATTRIBUTES, self._attributes, strict=True):
-            setattr(module, name, value)
-        sys.modules.update(self.modules)
-        if self._numbers is not None:
-            sys.modules["numpy.random"].set_state(self._numbers)
+        exec(self.interpreter.code, vars(self.modules["__main__"]))

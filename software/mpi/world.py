@@ -8,8 +8,10 @@ import traceback
 
 from ..errors import ProgramError, described
 from ..nectarine import Application
+from .callbook import CallBook
 from .caller import told_by
 from .constants import UNDEFINED
+from .exception import Exception
 from .exchange import Exchange
 from .process import Process, nobody, running
 
@@ -42,6 +44,8 @@ class World:
         Of Nectarine. Its tasks are named ``rank 0``, ``rank 1`` and so on.
     records : list of Record
         Of the tasks, by rank.
+    calls : CallBook
+        Of the collective calls of all ranks.
     over : bool
         Whether a rank has ended all others.
     """
@@ -52,6 +56,7 @@ class World:
         self.program = program
         self.size = size
         self.application = Application(system)
+        self.calls = CallBook()
         self.over = False
         self._ended = None
         self._keepers = {}  # CAB's ID -> list of Keeper
@@ -78,7 +83,8 @@ class World:
         """Runs until all ranks have ended.
 
         Raises RankEnded if one has ended all others: by an exception, whose traceback has been written to its standard
-        error, by an exit status or by ``Abort``. Else ProgramError as ``Application.run`` does."""
+        error, by an exit status or by ``Abort``; or if ranks have made different collective calls in one place, which
+        none of them has noticed. Else ProgramError as ``Application.run`` does."""
         told_by(lambda: process.number if (process := running()) else UNDEFINED)
         self.program.begin()
         try:
@@ -91,6 +97,8 @@ class World:
             self.program.end()
             nobody()
             told_by(lambda: UNDEFINED)
+        if (differing := self.calls.differing()) is not None:
+            raise RankEnded(differing, 1)
 
     async def _rank(self, task, number):
         await (await Process.of(self, number, task)).run()
@@ -137,7 +145,9 @@ def _print(error):
     shown = traceback.TracebackException.from_exception(error)
     frames = traceback.walk_tb(error.__traceback__)
     kept = [frame.f_globals.get("__name__", "").startswith(ours) for frame, _ in frames]
-    if not all(kept):
+    if all(kept) and isinstance(error, Exception):  # of the Finalize at the end of the program
+        shown.stack = None
+    elif not all(kept):
         shown.stack = traceback.StackSummary.from_list(
             [line for line, ours_it_is in zip(shown.stack, kept, strict=True) if not ours_it_is]
         )

@@ -198,5 +198,6 @@ class Proxy:
                 values = work.value.show(self.port)
         except Exception as error:
             work.error = error
-        self.works.clear()
+        # The process may have ended meanwhile: the command that says so has a number, and has not come yet.
+        self.works = {other: each for other, each in self.works.items() if each is not work}
         await self.port.answer(self._number, *values)

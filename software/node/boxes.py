@@ -28,16 +28,33 @@ class Box:
         Whose messages it has.
     service : Service or None
         Whose requests it has.
+    listener : Listener or None
+        Whose connections it has.
     server : Thread or None
-        That hands over the requests.
+        That hands over requests or connections.
+    rouses : bool
+        Whether processes of the node may sleep until a message comes.
     """
 
-    __slots__ = ("port", "number", "mailbox", "service", "server", "_put", "_released", "_lent", "_pumps")
+    __slots__ = (
+        "port",
+        "number",
+        "mailbox",
+        "service",
+        "listener",
+        "server",
+        "rouses",
+        "_put",
+        "_released",
+        "_lent",
+        "_pumps",
+    )
 
     def __init__(self, port, number, released):
         self.port = port
         self.number = number
-        self.mailbox = self.service = self.server = None
+        self.mailbox = self.service = self.listener = self.server = None
+        self.rouses = False
         self._pumps = False  # the thread hands over what the mailbox has kept: nobody may overtake it
         self._put = self._released = released
         self._lent = deque()  # messages that the node has, oldest first; None for one that is given back otherwise
@@ -46,6 +63,11 @@ class Box:
     def full(self):
         """Whether the node must release a message before it gets another."""
         return len(self._lent) >= DEPTH
+
+    @property
+    def empty(self):
+        """Whether the node has released all messages."""
+        return not self._lent
 
     # -- in ------------------------------------------------------------------------------------------
     def arrive(self, message):
@@ -58,14 +80,22 @@ class Box:
 
     def put(self, message, word, lent=True):
         """Shows the node a message. From both levels; not while it is full."""
+        self.port.lend(message)
+        self._show(message if lent else None, message.address or 0, message.length, word)
+        if self.rouses:
+            self.port.rouse_node()
+
+    def show(self, first, second, word):
+        """Shows the node two words that are no message. By a thread; not while it is full."""
+        self._show(None, first, second, word)
+        self.port.rouse_node()
+
+    def _show(self, lent, first, second, word):
         port = self.port
-        port.lend(message)
-        self._lent.append(message if lent else None)
+        self._lent.append(lent)
         count, self._put = self._put, self._put + 1 & 0xFFFFFFFF
         port.door.spend(port.kernel.costs.node_arrival)
-        port.door.write_block(
-            arrival_at(self.number, count), ARRIVAL.pack(message.address or 0, message.length, word, self._put)
-        )
+        port.door.write_block(arrival_at(self.number, count), ARRIVAL.pack(first, second, word, self._put))
 
     async def pump(self):
         """By the port's thread: hands over what the mailbox has kept."""
@@ -112,6 +142,9 @@ class Box:
             self.service = None
         if self.server is not None and not self.server.ended:
             self.server.end()
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
 
 
 def _origin(message):

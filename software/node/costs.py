@@ -42,6 +42,11 @@ class NodeCosts(Table):
         4, "for each word between buffer cache and process: load, store, step; 3 instructions and cache misses"
     )
     file_request: int = cost(60, "for each request of the CAB: take it apart, find the file; 45 instructions")
+    # Sockets
+    socket_call: int = cost(
+        1120, "70 us for each call of a socket: trap, the descriptor's table, the socket's layer, return; no protocol"
+    )
+    socket_word: int = cost(4, "for each word between the process and the system's buffers: load, store, step, misses")
     # The library that processes call; it makes no kernel calls
     command: int = cost(40, "for each command: check arguments, take a slot, put its words together; 30 instructions")
     room: int = cost(20, "take a block of the pool of message memory, or give it back; 15 instructions")

@@ -4,7 +4,7 @@ Source: "The Design of Nectar" (1989), sections 5.2 (shared buffers, VME interru
 commands in a special mailbox); the layout is ours. All words are 32 bits, big-endian. Each word is written by one side
 only."""
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from struct import Struct
 
 from ...hdl.cab.addresses import REG, REGIONS
@@ -19,13 +19,17 @@ __all__ = [
     "BOXES",
     "CALL",
     "CHUNK",
+    "CIRCUIT",
     "COMMAND",
     "COMMANDS",
+    "CONNECTION",
+    "CONNECTIONS",
     "COUNTS",
     "Code",
     "DEPTH",
     "FILE",
     "FILES",
+    "Fate",
     "FileCode",
     "FileStatus",
     "HEADER",
@@ -34,16 +38,19 @@ __all__ = [
     "MAGIC",
     "MASK",
     "Mode",
+    "OPENED",
     "OUTCOME",
     "POOL",
     "POOL_BYTES",
     "RINGS_BYTES",
     "SLEEPING",
+    "State",
     "VECTOR",
     "arrival_at",
     "call_at",
     "chunk_at",
     "command_at",
+    "connection_at",
     "file_at",
 ]
 
@@ -64,19 +71,31 @@ BOXES = 16
 #: Commands, and messages in each box, at the same time.
 COMMANDS = 32
 DEPTH = 16
+#: Connections at the same time. The node numbers those that it opens, 0 to OPENED - 1; the CAB numbers the others.
+CONNECTIONS = 32
+OPENED = 16
 #: File requests at the same time, and the bytes that one moves at most.
 FILES = 8
 CHUNK = 4096
 
+#: In the box of a DATAGRAM: by a circuit.
+CIRCUIT = 1
+
 #: A command: code and box and port, CAB or number, address, bytes, time-out in microseconds. Behind it the CAB's
 #: OUTCOME.
 COMMAND = Struct(">IIIII")
-#: What a WORK command is to do: eight words, of which the layer above knows the meaning.
+#: What a WORK command is to do: eight words, of which the layer above knows the meaning. Of a MULTICAST the CABs: the
+#: bit of CAB n is bit n of the eight words taken together.
 CALL = Struct(">8I")
 #: Two values, the command's number shifted by 8 with its Status.
 OUTCOME = Struct(">III")
 #: A message in a box: address, bytes, source and number, count of the messages in that box.
 ARRIVAL = Struct(">IIII")
+#: A connection: bytes that have come; bytes that need not be kept any more of those given to be sent; State, with a
+#: Fate shifted by 8; address and size of the ring of what has come; the number by which the other side knows it; count
+#: of the times that the CAB has stored this, and the same again. The CAB stores the last word first; a load that began
+#: with the word before it is whole if both agree.
+CONNECTION = Struct(">8I")
 #: A file request: code, handle, bytes, mode. Behind it the node's ANSWER.
 FILE = Struct(">IIII")
 #: A value, the request's number shifted by 8 with a FileStatus.
@@ -91,6 +110,7 @@ _FILE_RING = AREA + 0x500
 _BOX_RINGS = AREA + 0x800
 _CALLS = AREA + 0x1800
 _CHUNKS = AREA + 0x2000
+_CONNECTIONS = AREA + 0xA000
 #: Where the node builds messages; it gives the bytes out itself.
 POOL_BYTES = 1 << 17
 POOL = AREA + AREA_BYTES - POOL_BYTES
@@ -114,6 +134,36 @@ class Code(IntEnum):
     SERVE = 6  # have the requests for a service put into a box
     REPLY = 7  # answer a request
     WORK = 8  # have a worker of that number carry out a call
+    MULTICAST = 9  # send to mailboxes of several CABs
+    LISTEN = 10  # have the connections to a port put into a box
+    CONNECT = 11  # open a connection
+    SEND = 12  # send on it
+    TAKE = 13  # so many of its bytes have been read
+    END = 14  # end the node's direction of it
+    LEAVE = 15  # the node does nothing more with it; abort it if its number is 1
+
+
+class State(IntFlag):
+    """Where a connection stands."""
+
+    OPENING = 1
+    OPEN = 2
+    OVER = 4  # the other side sends nothing more
+    FINISHED = 8  # the other side has all, and the end
+    FAILED = 16
+
+
+class Fate(IntEnum):
+    """Why a connection has failed."""
+
+    REFUSED = 1  # nobody listens at the port
+    TIMED_OUT = 2  # it could not be set up in time
+    SILENT = 3  # nothing is heard of the other side
+    RESTARTED = 4  # the other CAB has started anew
+    ABORTED = 5  # at the other end
+    NO_ROUTE = 6
+    LEFT = 7  # aborted here
+    OTHER = 15
 
 
 class FileCode(IntEnum):
@@ -156,6 +206,11 @@ def command_at(number):
 def call_at(number):
     """Address of the CALL of command ``number``, if it is WORK."""
     return _CALLS + number % COMMANDS * CALL.size
+
+
+def connection_at(number):
+    """Address of the state of a connection."""
+    return _CONNECTIONS + number * 32
 
 
 def file_at(number):

@@ -4,12 +4,24 @@ Source: "The Design of Nectar" (1989), section 6.2.3: a node's process builds an
 memory, by polling."""
 
 from .. import names
+from ..datalink.datalink import Switching
 from ..errors import ProgramError
 from ..kernel.plain import blocking
-from .layout import ARRIVAL, BOXES, COUNTS, Code, arrival_at
+from .layout import ARRIVAL, BOXES, CIRCUIT, COUNTS, Code, arrival_at
 from .shared import PATIENCE_US
 
-__all__ = ["NodeDatagram", "NodeMailbox", "NodeMessage", "NodeRequest", "NodeRequests", "NodeService"]
+__all__ = [
+    "NodeDatagram",
+    "NodeMailbox",
+    "NodeMessage",
+    "NodeMulticasts",
+    "NodeRequest",
+    "NodeRequests",
+    "NodeService",
+    "Reader",
+    "check_timeout",
+    "to_one",
+]
 
 #: Between two looks whether another process has opened a mailbox.
 _LOOK_US = 20
@@ -67,7 +79,7 @@ class NodeMessage:
             box.release(self._count)
 
 
-class _Reader:
+class Reader:
     """A box, as the node reads from it."""
 
     code = None  # that opens it
@@ -115,12 +127,18 @@ class _Reader:
         self._back.clear()
         try:
             with shared.bus():
-                await shared.done(await shared.place(self.code, f"opening {self}", box=box, port=self.number))
+                await shared.done(
+                    await shared.place(self.code, f"opening {self}", box=box, port=self.number, cab=self._extra())
+                )
         except BaseException:
             del shared.boxes[box]
             raise
         self._box, self._boot = box, self.node.boot
         self._eras += 1
+
+    def _extra(self):
+        """What else the CAB is told."""
+        return 0
 
     @blocking
     async def close(self):
@@ -143,7 +161,11 @@ class _Reader:
     async def _look(self):
         if self._box is None:
             raise ProgramError(f"{self} has been closed")
-        count, address = self._taken, arrival_at(self._box, self._taken)
+        return await self._entry(self._box)
+
+    async def _entry(self, box):
+        """The entry of the next message of a box, or None."""
+        count, address = self._taken, arrival_at(box, self._taken)
         after = count + 1 & 0xFFFFFFFF
         if await self.node.door.read(address + ARRIVAL.size - 4) != after or self._taken != count:
             return None
@@ -153,36 +175,49 @@ class _Reader:
 
     def release(self, count):
         """The CAB may have the message of that count back; posted."""
-        shared = self._shared
+        shared, box = self._shared, self._box
         self._back.add(count)
         door = self.node.door
         door.spend(self.node.costs.release)
         before = self._released
         while (after := self._released + 1 & 0xFFFFFFFF) in self._back:
             self._back.remove(after)
-            self._released = shared.released[self._box] = after
+            self._released = shared.released[box] = after
         if self._released != before:
-            door.write(COUNTS + 4 + 4 * self._box, self._released)
+            door.write(COUNTS + 4 + 4 * box, self._released)
             self.node.ring()
 
 
-class NodeMailbox(_Reader):
+class NodeMailbox(Reader):
     """A mailbox of the CAB, read by processes of its node; made by ``Node.mailbox``."""
 
     code = Code.OPEN
+    #: Whether processes may sleep until a message comes: set before it is opened.
+    rouses = False
 
     def __str__(self):
         return f"mailbox {self.number} of {self.node.name}"
+
+    def _extra(self):
+        return int(self.rouses)
+
+    async def look(self):
+        """The oldest NodeMessage if there is one, else None. It must be open. Raises ProgramError, CabSilent."""
+        with self._shared.bus():
+            entry = await self._look()
+        return None if entry is None else self._message(*entry)
+
+    def _message(self, count, address, length, word):
+        return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
 
     @blocking
     async def receive(self, timeout_us=None):
         """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut,
         CabSilent."""
-        count, address, length, word = await self._take(timeout_us)
-        return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
+        return self._message(*await self._take(timeout_us))
 
 
-class NodeService(_Reader):
+class NodeService(Reader):
     """A service that the node offers; made by ``NodeRequests.serve``."""
 
     code = Code.SERVE
@@ -215,6 +250,39 @@ class NodeRequest(NodeMessage):
         return bool(client_waited)
 
 
+class NodeMulticasts:
+    """Reliable multicasts of a node: ``node.multicast``."""
+
+    def __init__(self, node):
+        self._node = node
+
+    @blocking
+    async def send(self, destination, data, timeout_us=2 * PATIENCE_US):
+        """Sends bytes to (list of CABs, mailbox), CABs by ID or name; returns when each has them in that mailbox.
+
+        Raises MulticastFailed after ``timeout_us``, MessageTooLong, NoRoute, CabSilent, BadCommand.
+        """
+        node = self._node
+        cabs, mailbox = names.destination(destination, "mailbox", node.names)
+        check_timeout(timeout_us)
+        bits = 0
+        for cab in [cabs] if isinstance(cabs, int) else cabs:
+            bits |= 1 << cab
+        await node.attached()
+        shared = node.shared
+        with shared.bus():
+            command = await shared.place(
+                Code.MULTICAST,
+                f"a multicast to mailbox {mailbox}",
+                port=mailbox,
+                address=await shared.build(data),
+                length=len(data),
+                timeout_us=int(timeout_us),
+                call=[bits >> 32 * word & 0xFFFFFFFF for word in range(8)],
+            )
+            await shared.done(command, timeout_us + PATIENCE_US)
+
+
 class NodeDatagram:
     """Datagrams of a node: ``node.datagram``."""
 
@@ -222,29 +290,34 @@ class NodeDatagram:
         self._node = node
 
     @blocking
-    async def send(self, destination, data):
-        """Sends bytes to (CAB, mailbox), the CAB by ID or name; returns when all has left the CAB.
+    async def send(self, destination, data, switching=Switching.PACKET):
+        """Sends bytes to (CAB, mailbox), the CAB by ID or name; returns when all has left the CAB. ``switching``: a
+        Switching (``software.datalink.datalink``), by packets or by a circuit.
 
-        Raises MessageTooLong, NoRoute, CabSilent.
+        Raises MessageTooLong, NoRoute, CircuitError, CabSilent.
         """
-        await (await self.start(destination, data)).done()
+        await (await self.start(destination, data, switching)).done()
 
     @blocking
-    async def start(self, destination, data):
+    async def start(self, destination, data, switching=Switching.PACKET):
         """The same, but returns a Started when the CAB has been told: the next message can be built while this one
         leaves."""
         node = self._node
-        cab, mailbox = _to_one(destination, "mailbox", node)
+        cab, mailbox = to_one(destination, "mailbox", node)
+        box = CIRCUIT if switching is Switching.CIRCUIT else 0
         await node.attached()
         shared = node.shared
         with shared.bus():
-            address = await shared.build(data)
-            return Started(
-                shared,
-                await shared.place(
-                    Code.DATAGRAM, f"a datagram to CAB {cab}", port=mailbox, cab=cab, address=address, length=len(data)
-                ),
+            command = await shared.place(
+                Code.DATAGRAM,
+                f"a datagram to CAB {cab}",
+                box=box,
+                port=mailbox,
+                cab=cab,
+                address=await shared.build(data),
+                length=len(data),
             )
+        return Started(shared, command)
 
 
 class Started:
@@ -275,9 +348,8 @@ class NodeRequests:
         Raises a CallError, MessageTooLong, NoRoute, CabSilent.
         """
         node = self._node
-        cab, service = _to_one(destination, "service", node)
-        if not 0 < timeout_us < 1 << 32:
-            raise ValueError(f"a time-out is more than 0 us and less than 2**32, not {timeout_us}")
+        cab, service = to_one(destination, "service", node)
+        check_timeout(timeout_us)
         await node.attached()
         shared = node.shared
         with shared.bus():
@@ -301,7 +373,13 @@ class NodeRequests:
         return offered
 
 
-def _to_one(given, what, node):
+def check_timeout(timeout_us):
+    """ValueError for what is no time-out of a command."""
+    if not 0 < timeout_us < 1 << 32:
+        raise ValueError(f"a time-out is more than 0 us and less than 2**32, not {timeout_us}")
+
+
+def to_one(given, what, node):
     """(CAB ID, number) of a destination that a process has given."""
     cab, number = names.destination(given, what, node.names)
     if not isinstance(cab, int):

@@ -6,12 +6,16 @@ does beside that is in the costs."""
 from ..computer import Computer
 from ..door import BusError
 from ..kernel.kernel import Kernel
-from ..kernel.plain import blocking
+from ..kernel.plain import blocking, is_call
 from .costs import SUN4
 from .fileserver import FileServer
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
-from .messages import NodeDatagram, NodeMailbox, NodeRequests
+from .messages import NodeDatagram, NodeMailbox, NodeMulticasts, NodeRequests
 from .shared import Shared
+from .sockets.network import Network
+from .sockets.process import Process
+from .sockets.python import process_python
+from .streams import NodeStreams
 
 __all__ = ["Node"]
 
@@ -39,6 +43,10 @@ class Node:
         Its processes.
     datagram : NodeDatagram
     request : NodeRequests
+    multicast : NodeMulticasts
+    stream : NodeStreams
+    network : Network
+        What the sockets of its processes share (docs/sockets.md).
     files : FileServer
         What it does for its CAB.
     boot : int
@@ -66,6 +74,9 @@ class Node:
         self.shared = Shared(self)
         self.datagram = NodeDatagram(self)
         self.request = NodeRequests(self)
+        self.multicast = NodeMulticasts(self)
+        self.stream = NodeStreams(self)
+        self.network = Network(self)
         self.files = FileServer(self)
         self._mailboxes = {}
         self._called = False  # the CAB has interrupted since the system process last looked
@@ -79,7 +90,15 @@ class Node:
     # -- what programs call --------------------------------------------------------------------------
     def spawn(self, task, *args, name=None, daemon=False):
         """Starts a process, ``task(node, *args)``. Returns its Thread. ``run`` does not wait for a ``daemon``."""
-        thread = self.kernel.spawn(task, self, *args, name=name)
+        if callable(task) and not is_call(task):
+            task = Process(self, process_python()).runs(task)
+        return self._spawned(self.kernel.spawn(task, self, *args, name=name), daemon)
+
+    def spawn_thread(self, function, name):
+        """Starts a thread of a process, for which ``run`` does not wait. Returns its Thread."""
+        return self._spawned(self.kernel.spawn(function, name=name), True)
+
+    def _spawned(self, thread, daemon):
         if self.on_spawn is not None:
             self.on_spawn(thread, daemon)
         return thread

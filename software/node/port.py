@@ -8,17 +8,20 @@ from struct import Struct
 
 from ...hdl.cab.addresses import REG, Irq
 from ...hdl.cab.regions import PAGE_BITS
+from ..datalink.datalink import Switching
 from ..errors import ProgramError
 from ..kernel.condition import Condition
 from ..kernel.domains import VME
 from ..packet import Status
 from ..transport.commands import status_of
 from .boxes import Box
+from .connections import NodeConnections
 from .layout import (
     AREA,
     AREA_BYTES,
     ARRIVAL,
     BOXES,
+    CIRCUIT,
     COMMAND,
     COMMANDS,
     COUNTS,
@@ -38,6 +41,8 @@ from .layout import (
     arrival_at,
     command_at,
 )
+from .multicasts import multicast
+from .refused import Refused
 
 __all__ = ["NodePort"]
 
@@ -45,13 +50,10 @@ _PAGE = 1 << PAGE_BITS
 _INTERRUPT = REG["VME_INTERRUPT"]
 _RAISE = _INTERRUPT.vector.put(VECTOR) | _INTERRUPT.level.put(LEVEL)
 _BELL_PAGE = REG["VME_BELL"].address & -_PAGE
+_SWITCHING = {0: Switching.PACKET, CIRCUIT: Switching.CIRCUIT}
 _COUNTS = Struct(f">{1 + BOXES}I")
 #: Requests that may wait for the node in a service.
 _CAPACITY = 64
-
-
-class _Refused(Exception):
-    """A command cannot be done: its Status."""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class NodePort:
     counters : NodeCounters
     on_bell : list of coroutine functions
         Called at interrupt level when the node has called.
+    connections : NodeConnections
     workers : dict of int → callable(int)
         Of layers above: called by the port's thread with the number of a WORK command for that worker, which ends it by
         ``answer``.
@@ -89,6 +92,7 @@ class NodePort:
         "door",
         "counters",
         "on_bell",
+        "connections",
         "workers",
         "boot",
         "_boxes",
@@ -96,6 +100,8 @@ class NodePort:
         "_put",
         "_done",
         "_sleeping",
+        "_look",
+        "_loads",
         "_pump",
         "_raised",
         "_again",
@@ -111,12 +117,15 @@ class NodePort:
         self.door = cab.door
         self.counters = NodeCounters()
         self.on_bell = []
+        self.connections = NodeConnections(self)
         self.workers = {}
         self.boot = boot
         self._boxes = {}
         self._answers = {}  # address -> Message of an answer that the node has
         self._put = self._done = 0  # commands
         self._sleeping = None  # the thread, while it has nothing to do
+        self._loads = False  # so is interrupt level, at its end
+        self._look = False  # the thread is to look whether processes of the node sleep
         self._pump = {}  # boxes to be looked at (a dict as an ordered set)
         self._raised = self._again = False
         self._requests = {}  # number -> (Box, Request) that the node has
@@ -153,6 +162,21 @@ class NodePort:
         self._raised = True
         self.door.write(_INTERRUPT.address, _RAISE)
 
+    def rouse_node(self):
+        """Has processes of the node that sleep look again, if any do. From both levels."""
+        interrupts = self.cab.interrupts
+        if not interrupts.active:
+            self._look = True
+            self.rouse()
+        elif not self._loads:
+            self._loads = True
+            interrupts.loads.append((SLEEPING, 4, self._slept))
+
+    def _slept(self, word):
+        self._loads = False
+        if any(word):
+            self.call_node()
+
     def _taken(self):
         self._raised = False
         if self._again:
@@ -173,15 +197,23 @@ class NodePort:
             message.address = block
             memory.free(old)
 
+    def open_pages(self, address, length):
+        """Opens the pages of so many bytes to the node. From both levels."""
+        self.cab.domains.allow(VME, address, _whole(length))
+
+    def close_pages(self, address, length):
+        """Takes them back. From both levels."""
+        self.cab.domains.forbid(VME, address, _whole(length))
+
     def lend(self, message):
         """Opens a message's pages to the node. From both levels."""
         if message.address is not None:
-            self.cab.domains.allow(VME, message.address, _whole(message.length))
+            self.open_pages(message.address, message.length)
 
     def withdraw(self, message):
         """Takes them back. From both levels."""
         if message.address is not None:
-            self.cab.domains.forbid(VME, message.address, _whole(message.length))
+            self.close_pages(message.address, message.length)
 
     def take_back(self, message):
         """Takes a message back and frees it. From both levels."""
@@ -198,10 +230,12 @@ class NodePort:
                 self.counters.nonsense += 1
             else:
                 self._put = commands
-                self._rouse()
+                self.rouse()
         for number, box in self._boxes.items():
             if released[number] != self._seen[number] and not box.taken(released[number]):
                 self.counters.nonsense += 1
+        if released != self._seen:
+            self.connections.room()
         self._seen = released
         for action in self.on_bell:
             await action()
@@ -209,9 +243,10 @@ class NodePort:
     def pump(self, box):
         """Has the thread look after a box. From both levels."""
         self._pump[box] = None
-        self._rouse()
+        self.rouse()
 
-    def _rouse(self):
+    def rouse(self):
+        """Has the port's thread look what there is to do. From both levels."""
         thread, self._sleeping = self._sleeping, None
         if thread is not None:
             self.door.spend(self.kernel.costs.wake)
@@ -226,10 +261,14 @@ class NodePort:
                 del self._pump[box]
                 await box.pump()
                 self._room.broadcast()
+            await self.connections.refresh()
+            if self._look:
+                self._look = False
+                self._slept(await self.door.read_block(SLEEPING, 4))
             if self._done != self._put:
                 number, self._done = self._done, self._done + 1 & 0xFFFFFFFF
                 await self._command(number)
-            elif not self._pump:
+            elif not (self._pump or self._look or self.connections.is_stale):
                 self._sleeping = kernel.current
                 await kernel.block("a command of the node", None)
 
@@ -242,43 +281,52 @@ class NodePort:
         area = [(address, length)] if length else []
         try:
             if length and not POOL <= address <= address + length <= POOL + POOL_BYTES:
-                raise _Refused(Status.BAD_AREA)
+                raise Refused(Status.BAD_AREA)
             if code == Code.DATAGRAM:
-                sending = self.cab.datagram.send((self._member(cab), port), area)
+                if box not in _SWITCHING:
+                    raise Refused(Status.BAD_SWITCHING)
+                sending = self.cab.datagram.send((self._member(cab), port), area, _SWITCHING[box])
                 if cab == self.cab.id:
                     self._apart(number, sending)  # it may wait for the node itself
                 else:
                     await self._finish(number, sending)
+            elif code == Code.MULTICAST:
+                self._apart(number, multicast(self, number, port, area, timeout_us))
+            elif code in self.connections.CODES:
+                work = self.connections.command(code, box, port, cab, address, length, timeout_us)
+                await self._finish(number, work)
             elif code == Code.CALL:
                 self._apart(number, self._call(self._member(cab), port, area, timeout_us))
             elif code == Code.REPLY:
                 self._apart(number, self._reply(cab, area))
             elif code == Code.WORK:
                 if port not in self.workers:
-                    raise _Refused(Status.BAD_CONNECTION)
+                    raise Refused(Status.BAD_CONNECTION)
                 self.workers[port](number)
             elif code == Code.FREE:
                 await self._finish(number, self._free(address))
             elif code == Code.OPEN:
-                await self._finish(number, self._open(self._closed(box), port))
+                await self._finish(number, self._open(self._closed(box), port, cab))
             elif code == Code.SERVE:
                 await self._finish(number, self._serve(self._closed(box), port))
+            elif code == Code.LISTEN:
+                await self._finish(number, self._listen(self._closed(box), port, cab))
             elif code == Code.CLOSE:
                 await self._finish(number, self._close(box))
             else:
-                raise _Refused(Status.BAD_CODE)
-        except _Refused as refusal:
+                raise Refused(Status.BAD_CODE)
+        except Refused as refusal:
             self.counters.refused += 1
             self._tell(number, refusal.args[0])
 
     def _member(self, cab):
         if cab > 254:
-            raise _Refused(Status.BAD_MEMBERS)
+            raise Refused(Status.BAD_MEMBERS)
         return cab
 
     def _closed(self, box):
         if box >= BOXES or box in self._boxes:
-            raise _Refused(Status.BAD_CONNECTION)
+            raise Refused(Status.BAD_CONNECTION)
         return box
 
     def _apart(self, number, work):
@@ -288,8 +336,8 @@ class NodePort:
     async def _finish(self, number, work):
         """Does the work of a command and tells what became of it."""
         try:
-            values = await work or (0, 0)
-        except _Refused as refusal:
+            outcome = await work or (Status.DONE,)
+        except Refused as refusal:
             self.counters.refused += 1
             self._tell(number, refusal.args[0])
             return
@@ -298,7 +346,7 @@ class NodePort:
             self._tell(number, status_of(error))
             return
         self.counters.commands += 1
-        self._tell(number, Status.DONE, *values)
+        self._tell(number, *outcome)
 
     def _tell(self, number, status, first=0, second=0):
         self.door.write_block(
@@ -319,17 +367,25 @@ class NodePort:
             self._answers[message.address] = message
 
     # -- the commands --------------------------------------------------------------------------------
-    async def _open(self, number, mailbox):
+    async def _open(self, number, mailbox, rouses):
         target = self.cab.mailbox(mailbox)
         if target.trusted or target.owner is not None or target.readers or target.on_arrival is not None:
-            raise _Refused(Status.BAD_CONNECTION)
+            raise Refused(Status.BAD_CONNECTION)
         box = self._boxes[number] = Box(self, number, self._seen[number])
         self.door.write_block(arrival_at(number, 0), bytes(DEPTH * ARRIVAL.size))
+        box.rouses = bool(rouses)
         target.open()
         target.paged = True
         target.on_arrival = box.arrive
         box.mailbox = target
         await box.pump()
+
+    async def _listen(self, number, port, backlog):
+        box = Box(self, number, self._seen[number])
+        self.door.write_block(arrival_at(number, 0), bytes(DEPTH * ARRIVAL.size))
+        box.listener = self.cab.stream.listen(port, backlog)
+        box.server = self.kernel.spawn(self.connections.hand_over, box, name=f"connections to port {port} of the node")
+        self._boxes[number] = box
 
     async def _serve(self, number, service):
         box = Box(self, number, self._seen[number])
@@ -353,7 +409,7 @@ class NodePort:
     async def _close(self, number):
         box = self._boxes.pop(number, None)
         if box is None:
-            raise _Refused(Status.BAD_CONNECTION)
+            raise Refused(Status.BAD_CONNECTION)
         left = [key for key, (where, _) in self._requests.items() if where is box]
         box.close()
         for _, request in [self._requests.pop(key) for key in left]:
@@ -366,20 +422,20 @@ class NodePort:
         message = await call.message()
         await self.isolate(message)
         self.show(message)
-        return message.address or 0, message.length
+        return Status.DONE, message.address or 0, message.length
 
     async def _free(self, address):
         message = self._answers.pop(address, None)
         if message is None:
-            raise _Refused(Status.BAD_AREA)
+            raise Refused(Status.BAD_AREA)
         self.take_back(message)
 
     async def _reply(self, number, area):
         box, request = self._requests.pop(number, (None, None))
         if request is None:
-            raise _Refused(Status.BAD_CONNECTION)
+            raise Refused(Status.BAD_CONNECTION)
         self.withdraw(request.message)
-        return int(await request.reply(area)), 0
+        return Status.DONE, int(await request.reply(area)), 0
 
 
 def _whole(length):

@@ -9,8 +9,11 @@ from ..errors import (
     BadCommand,
     CabSilent,
     CallTimeout,
+    CircuitError,
     MessageTooLong,
+    MulticastFailed,
     NoRoute,
+    PortInUse,
     ProgramError,
     ServerRestarted,
     ServerSilent,
@@ -43,14 +46,18 @@ __all__ = ["Command", "PATIENCE_US", "Shared"]
 PATIENCE_US = 100_000
 #: How long a process polls for the end of a command that may last for ever, before it sleeps, in microseconds.
 _SPIN_US = 1_000
+#: How long a process that sleeps for a time does not look whether it is over, or the CAB has called, in microseconds.
+_NAP_US = 50
 #: Commands whose outcome has values.
-_VALUED = (Code.CALL, Code.REPLY, Code.WORK)
+_VALUED = (Code.CALL, Code.REPLY, Code.WORK, Code.MULTICAST)
 _STATUS = frozenset(Status)
 _ERRORS = {
     Status.TOO_LONG: MessageTooLong,
     Status.NO_ROUTE: NoRoute,
     Status.TIMED_OUT: CallTimeout,
     Status.SILENT: ServerSilent,
+    Status.CIRCUIT: CircuitError,
+    Status.CONNECTION: PortInUse,
     Status.NO_SERVICE: ServiceMissing,
     Status.SERVICE_FULL: ServiceFull,
     Status.SERVICE_ENDED: ServiceEnded,
@@ -68,11 +75,12 @@ class Command:
         Status and two values, once they have been seen.
     """
 
-    __slots__ = ("number", "what", "area", "outcome", "valued", "boot")
+    __slots__ = ("number", "what", "port", "area", "outcome", "valued", "boot")
 
-    def __init__(self, number, what, area, valued, boot):
+    def __init__(self, number, what, port, area, valued, boot):
         self.number = number
         self.what = what
+        self.port = port  # mailbox or service
         self.area = area  # address in the pool, or None
         self.valued = valued  # whether its outcome has values
         self.boot = boot
@@ -92,7 +100,7 @@ class Shared:
         self.door = node.door
         self.costs = node.costs
         self._failed = False  # the CAB's software has stopped
-        self._sleepers = {}  # processes that sleep until the CAB calls (a dict as an ordered set)
+        self._sleepers = {}  # processes that sleep until the CAB calls -> whether they are to be woken
         self.begin()
 
     def begin(self):
@@ -100,6 +108,7 @@ class Shared:
         self.pool = Allocator(POOL, POOL_BYTES)
         self.boxes = {}  # number -> who reads from it
         self.released = [0] * BOXES  # messages of each that have been given back, as COUNTS has them
+        self.connections = {}  # number -> NodeConnection
         self._next = 0
         self._slots = [None] * COMMANDS  # Command
 
@@ -153,7 +162,13 @@ class Shared:
             address = self.pool.allocate(length)
             if address is not None:
                 return address
+            reclaimed = [await each.reclaim() for each in list(self.connections.values())]
+            if any(reclaimed):
+                continue
             users = [command for command in self._slots if command is not None and command.area is not None]
+            if not users and self.connections:
+                await self.node.sleep(_NAP_US)
+                continue
             if not users:
                 raise MessageTooLong(
                     f"the message memory of {self.node.name} is taken by processes that have not put their commands yet"
@@ -169,9 +184,11 @@ class Shared:
         return address
 
     # -- commands ------------------------------------------------------------------------------------
-    async def place(self, code, what, *, box=0, port=0, cab=0, address=0, length=0, timeout_us=0, call=None):
-        """Gives the CAB a command; the Command. The area is given back to the pool when it is done. ``call``: eight
-        words that go with it."""
+    async def place(
+        self, code, what, *, box=0, port=0, cab=0, address=0, length=0, timeout_us=0, call=None, keep=False
+    ):
+        """Gives the CAB a command; the Command. The area is given back to the pool when it is done, unless ``keep``.
+        ``call``: eight words that go with it."""
         while True:
             old = self._slots[self._next % COMMANDS]
             if old is None or old.outcome is not None:
@@ -179,7 +196,7 @@ class Shared:
             await self._wait(old)
         number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
         command = self._slots[number % COMMANDS] = Command(
-            number, what, address if length else None, code in _VALUED, self.node.boot
+            number, what, port, address if length and not keep else None, code in _VALUED, self.node.boot
         )
         door = self.door
         door.spend(self.costs.command)
@@ -199,6 +216,8 @@ class Shared:
         status, *values = command.outcome
         if status == Status.DONE:
             return values
+        if status == Status.NOT_ALL:
+            raise await self._not_all(command, *values)
         if status not in _STATUS:
             raise ProgramError(
                 f"{command.what}, asked by {self.node.name}: the CAB answers {status}, which has no meaning; "
@@ -209,32 +228,70 @@ class Shared:
             raise _ERRORS[status](text)
         raise BadCommand(Status(status), text) if status < Status.TOO_LONG else ProgramError(text)
 
+    async def _not_all(self, command, address, length):
+        """The error of a multicast that has not reached all."""
+        lines = (await self.load(address, length)).decode().split("\n")
+        await self.place(Code.FREE, "giving back a text", address=address)
+        missing = (line.partition(" ") for line in lines)
+        return MulticastFailed(command.port, {int(member): why for member, _, why in missing})
+
     async def outlast(self, command):
         """Waits for the end of a WORK command, which may last for ever: polls for a while, then sleeps until the CAB
         calls. Returns status and two values. Raises CabSilent if the CAB has started anew."""
+        with self.bus():
+            await self.watch(
+                lambda: self._look(command), command.what, f"whether it has done {command.what} is not known"
+            )
+        return command.outcome
+
+    async def watch(self, look, what, stopped, timeout_us=None):
+        """What the coroutine function ``look`` gives as soon as that is not None, as ``poll``. After a while the
+        process does not poll any more but sleeps until the CAB calls.
+
+        Raises TimedOut after ``timeout_us``; CabSilent if the CAB's software stops, with the words ``stopped``."""
         node, door, kernel = self.node, self.door, self.node.kernel
         thread = kernel.current
-        end = await door.now() + node.cycles(_SPIN_US)
-        with self.bus():
-            while True:
-                kernel.check_pending()
-                door.spend(self.costs.poll)
-                if await self._look(command):
-                    return command.outcome
-                if self._failed:
-                    raise CabSilent(
-                        f"the CAB of {node.name} has stopped: whether it has done {command.what} is not known"
-                    )
-                if await door.now() < end:
-                    if not kernel.idle:
-                        await kernel.pause()
-                    continue
-                self._sleepers[thread] = None
-                door.write(SLEEPING, len(self._sleepers))
-                if await self._look(command):  # it was done before the CAB could see that somebody sleeps
-                    del self._sleepers[thread]
-                    return command.outcome
-                await kernel.block(command.what, lambda: self._sleepers.pop(thread))
+        now = await door.now()
+        spins = now + node.cycles(_SPIN_US)
+        end = None if timeout_us is None else now + node.cycles(timeout_us)
+        while True:
+            kernel.check_pending()
+            door.spend(self.costs.poll)
+            seen = await look()
+            if seen is not None:
+                return seen
+            if self._failed:
+                raise CabSilent(f"the CAB of {node.name} has stopped: {stopped}")
+            now = await door.now()
+            if end is not None and now >= end:
+                raise TimedOut(f"a process of {node.name} has waited {timeout_us} us for {what}")
+            if now < spins:
+                if not kernel.idle:
+                    await kernel.pause()
+                continue
+            self._sleepers[thread] = end is None
+            door.write(SLEEPING, len(self._sleepers))
+            seen = await look()  # what has come before the CAB could see that somebody sleeps
+            if seen is not None:
+                del self._sleepers[thread]
+                return seen
+            if end is None:
+                await kernel.block(what, lambda: self._sleepers.pop(thread))
+            else:
+                try:
+                    await self.rest(end, lambda: thread not in self._sleepers)
+                finally:
+                    self._sleepers.pop(thread, None)
+
+    async def rest(self, end, over=lambda: False):
+        """Sleeps until the CPU cycle ``end``, or until ``over()`` is true, which is looked at every 50 us."""
+        node, kernel = self.node, self.node.kernel
+        while not over() and (now := await self.door.now()) < end:
+            kernel.check_pending()
+            if kernel.idle:
+                self.door.spend(min(node.cycles(_NAP_US), end - now))
+            else:
+                await kernel.pause()
 
     def called(self):
         """By the system process: the CAB has called. Those who sleep look again."""
@@ -254,8 +311,9 @@ class Shared:
 
     def _rouse(self):
         while self._sleepers:
-            thread, _ = self._sleepers.popitem()
-            self.node.kernel.wake(thread)
+            thread, blocked = self._sleepers.popitem()
+            if blocked:
+                self.node.kernel.wake(thread)
 
     async def _wait(self, command, patience_us=PATIENCE_US):
         """Until its outcome is known."""

@@ -11,7 +11,7 @@ log2(p) + 2 if n is not p.
 
 from enum import IntEnum, auto
 from operator import add, mul
-from struct import Struct, error, pack, unpack
+from struct import Struct, calcsize, error, pack, unpack
 
 from ..errors import ProgramError
 from ..kernel.plain import as_coroutine, blocking
@@ -129,19 +129,25 @@ class GlobalCalls:
         form = f">{n}{letter}"
         kernel = self.cab.kernel
 
+        def numbers(data):
+            if len(data) != calcsize(form):
+                given = len(data) // calcsize(f">{letter}")
+                raise ProgramError(f"{kind.name}: node {self.node} gives {n} numbers, another node {given}")
+            return unpack(form, data)
+
         async def combine(one, other):
-            values = unpack(form, other)
+            values = numbers(other)
             for index, value in enumerate(values):
                 work[index] = value
             kernel.door.spend(n * kernel.costs.nx_combine)
-            return pack(form, *map(function, unpack(form, one), values))
+            return pack(form, *map(function, numbers(one), values))
 
         try:
             data = pack(form, *(x[index] for index in range(n)))
         except (error, OverflowError, TypeError) as wrong:
             what = "32-bit integers" if letter == "i" else "floating-point numbers"
             raise ProgramError(f"{kind.name}: x must hold {what}: {wrong}") from None
-        for index, value in enumerate(unpack(form, await self._doubling(kind, data, combine))):
+        for index, value in enumerate(numbers(await self._doubling(kind, data, combine))):
             x[index] = value
 
     async def _collect(self, kind, x, xlen):
@@ -250,13 +256,18 @@ class GlobalCalls:
         objects. Messages: p log2(p) + 2 (n - p), of ``xlen`` bytes."""
         ours, scratch = (buffer_of("gopf", each, xlen, writable=True) for each in (x, work))
 
+        def whole(data):
+            if len(data) != xlen:
+                raise ProgramError(f"gopf: node {self.node} gives {xlen} bytes, another node {len(data)}")
+            return data
+
         async def combine(one, other):
-            _store(ours, one)
-            _store(scratch, other)
+            _store(ours, whole(one))
+            _store(scratch, whole(other))
             await as_coroutine(function, x, work)
             return await _bytes(ours)
 
-        _store(ours, await self._doubling(_Kind.gopf, await _bytes(ours), combine))
+        _store(ours, whole(await self._doubling(_Kind.gopf, await _bytes(ours), combine)))
 
     @blocking
     async def gsendx(self, type, x, xlen, nodenums, n):

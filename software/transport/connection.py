@@ -113,12 +113,17 @@ class Connection:
             for address, length in self._readable(limit):
                 data += await self._stream.memory.read(address, length)
             self._check()
-            if into.take(len(data)) and not into.over:
-                await self._stream.datalink.send(end.route, end.control(), ())
-            if end.state is State.ENDED:
-                end.tidy()
-            kernel.notes.read(Protocol.STREAM, end.peer, end.number, len(data))
+            await self.taken(len(data))
         return data
+
+    async def taken(self, length):
+        """The next ``length`` bytes have been read from the ring: tells the other side of the room, if it is time."""
+        end = self.endpoint
+        if end.into.take(length) and not end.into.over:
+            await self._stream.datalink.send(end.route, end.control(), ())
+        if end.state is State.ENDED:
+            end.tidy()
+        self._kernel.notes.read(Protocol.STREAM, end.peer, end.number, length)
 
     @blocking
     async def close(self):
@@ -130,12 +135,25 @@ class Connection:
         end = self.endpoint
         async with self._sending:
             self._check()
-            if not end.out.closing:
-                end.out.closing = True
-                await end.push()
+            await self.end()
         while not end.out.finished and end.state is not State.ENDED:
             self._check()
             await end.sent.wait()
+
+    async def end(self):
+        """No more bytes follow in this direction; returns at once."""
+        end = self.endpoint
+        if not end.out.closing:
+            end.out.closing = True
+            await end.push()
+
+    async def give(self, address, length):
+        """``length`` bytes of data memory at ``address`` are to be sent; returns before they are. They are needed until
+        ``endpoint.queue.needed`` is behind them."""
+        self._kernel.notes.sending(Protocol.STREAM, self.endpoint.peer, length)
+        self._kernel.door.spend(self._kernel.costs.stream_send)
+        self.endpoint.give(address, length, False)
+        await self.endpoint.push()
 
     def abort(self):
         """Ends the connection at once, in both directions; the other side hears of it by an error. From both levels;

@@ -48,6 +48,9 @@ class Endpoint:
     buffer : int or None
         Address of the ring; None once it has been given back.
     times : RetransmissionTimers
+    watcher : object or None
+        ``changed()`` is called, at either level, whenever ``sent`` or ``came`` is signalled, and ``leave(address)``
+        before the ring is given back.
     unacked : int
         Packets of data that have come since the last acknowledgment.
     sent, came : Condition, Condition
@@ -79,6 +82,7 @@ class Endpoint:
         "packets_repeated",
         "acknowledgments_sent",
         "times",
+        "watcher",
         "unacked",
         "sent",
         "came",
@@ -99,6 +103,7 @@ class Endpoint:
         self.buffer = buffer
         self.first_out = sequence  # sequence number of OPEN; the byte at position 0 has the next
         self.first_in = None
+        self.watcher = None
         self.storing = False  # whether the DMA fills the ring
         self.packets_sent = self.packets_repeated = self.acknowledgments_sent = 0
         self.unacked = 0
@@ -178,7 +183,7 @@ class Endpoint:
             self.tidy()
             return
         if self.queue.drop(self.out.acknowledged):
-            self.sent.broadcast()
+            self._signal(self.sent)
         if self.stream.interrupts.active:
             self.pump()
 
@@ -192,8 +197,7 @@ class Endpoint:
         self.error = error
         self.stream.forget(self)
         self.times.stop()
-        self.sent.broadcast()
-        self.came.broadcast()
+        self._signal(self.sent, self.came)
         self.tidy()
 
     def abort(self):
@@ -207,10 +211,19 @@ class Endpoint:
     def tidy(self):
         """Gives back the memory that is needed no more; at either level."""
         if self.queue.clear():
-            self.sent.broadcast()
+            self._signal(self.sent)
         if self.buffer is not None and not self.storing and (self.state is State.FAILED or not self.into.available):
+            if self.watcher is not None:
+                self.watcher.leave(self.buffer)
             self.stream.memory.free(self.buffer)
             self.buffer = None
+
+    def _signal(self, *conditions):
+        """Something has changed, which threads wait for; at either level."""
+        for condition in conditions:
+            condition.broadcast()
+        if self.watcher is not None:
+            self.watcher.changed()
 
     # -- sending by threads ---------------------------------------------------------------------------
     def give(self, address, length, own):
@@ -291,12 +304,8 @@ class Endpoint:
                 )
             )
         else:
-            self.fail(
-                PeerSilent(
-                    f"nothing was heard of {self} for {self.stream.options.silence_us} us: is CAB {self.peer} still "
-                    "running?"
-                )
-            )
+            silence_us = self.stream.options.silence_us
+            self.fail(PeerSilent(f"nothing was heard of {self} for {silence_us} us: is CAB {self.peer} still running?"))
 
     # -- what has come -------------------------------------------------------------------------------
     def place(self, seq):
@@ -343,7 +352,7 @@ class Endpoint:
         self.state = State.OPEN
         self.times.progress = True
         self.say()
-        self.came.broadcast()
+        self._signal(self.came)
 
     def _reset(self, flags, reason, seq, ack):
         if self.state is State.OPENING:
@@ -404,7 +413,7 @@ class Endpoint:
         out = self.out
         self.times.acknowledged(out.acknowledged)
         if self.queue.drop(out.acknowledged) or out.finished:
-            self.sent.broadcast()
+            self._signal(self.sent)
 
     def _keep(self, flags, position, length, stored):
         """Takes the bytes of a packet, and its end; acknowledges them, now or later."""
@@ -419,7 +428,7 @@ class Endpoint:
             self.unacked += 1
             stream.counters.bytes_received += length
             if into.came(position, length):
-                self.came.broadcast()
+                self._signal(self.came)
             else:
                 stream.counters.early += 1
         elif flags & _DATA:
@@ -428,7 +437,7 @@ class Endpoint:
             if not into.ends(position + length):
                 stream.malformed("end")
             elif into.over:
-                self.came.broadcast()
+                self._signal(self.came)
         if at_once or into.gap or self.unacked >= stream.options.ack_packets:
             self.say()
 
@@ -436,6 +445,5 @@ class Endpoint:
         """Both directions have ended."""
         self.state = State.ENDED
         self.times.linger()
-        self.sent.broadcast()
-        self.came.broadcast()
+        self._signal(self.sent, self.came)
         self.tidy()

@@ -54,6 +54,10 @@ class SendQueue:
         """Whether a piece before ``position`` is still needed."""
         return bool(self._pieces) and self._pieces[0].start < position
 
+    def needed(self, end):
+        """The first position that is still needed; ``end`` if none is."""
+        return self._pieces[0].start if self._pieces else end
+
     def add(self, position, address, length, own):
         """``length`` bytes at ``address`` are those from ``position`` on."""
         self._pieces.append(_Piece(position, position + length, address, own))

@@ -20,7 +20,8 @@ from ...hdl.host.events import LEVELS
 from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
-from . import cab, naive, switches, workloads
+from ...software.packet import MAX_DATA
+from . import cab, layers, naive, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -112,6 +113,23 @@ def _silent(scale):
         ("fibers silent, 16 CABs compute", "all 16 talk"),
         _in_turns(scale, lambda: _rate(workloads.silence(slices)), lambda: _rate(workloads.ring(16, messages))),
     )
+
+
+def _fast(scale):
+    """An Outcome for messages of a whole packet, and one for the smallest."""
+    found = []
+    for size, target in (MAX_DATA, 50), (1, 10):
+        messages = _count(60, scale)
+        for fast in (False, True):
+            workloads.ring(16, 2, size, fast=fast)
+        rtl, fast = _in_turns(
+            scale,
+            lambda: workloads.ring(16, messages, size).core_seconds,
+            lambda: workloads.ring(16, messages, size, fast=True).core_seconds,
+        )
+        text = f"messages of {size} bytes: {rtl:.3f} s of the host without Python, fast boards {fast:.3f} s"
+        found.append(Outcome(rtl / fast, "", target, text, part=str(size), measured={"RTL": rtl, "fast": fast}))
+    return found
 
 
 def _memory(scale):
@@ -302,6 +320,7 @@ BENCHMARKS = {
         Benchmark("engine", "speed of 16 busy CABs, as a share of the ceiling's", _engine),
         Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
         Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
+        Benchmark("fast", "host time of RTL boards, without Python, against fast boards", _fast),
         Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
         Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
         Benchmark("threads", "speed of 32 busy CABs on a mesh with 2 threads, against that with one", _threads),
@@ -312,6 +331,10 @@ BENCHMARKS = {
         Benchmark("plain", "host time of calls in a plain function, against those that a coroutine awaits", _plain),
         Benchmark("record", "speed with what happens being recorded, as a share of that without", _record),
         Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
+        Benchmark("nx", "messages of NX/2: latency against a datagram's, share of the fiber's rate", layers.measure_nx),
+        Benchmark(
+            "mpi", "messages of MPI: latency against a datagram's, share of the fiber's rate", layers.measure_mpi
+        ),
         Benchmark(
             "cab",
             "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",

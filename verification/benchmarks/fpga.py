@@ -23,6 +23,7 @@ from ...boards.tools import MissingTool, ToolError, critical_path, kept, run, yo
 from ...cache import digest
 from ...hdl.product import BOARDS, product
 from ...hdl.tidy import ports
+from ...many import SpreadError, spread
 from ...progress import Progress
 from .harness import HARNESS, harness
 from .outcome import NotInstalled
@@ -142,7 +143,13 @@ def _area(report):
     return Area(used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"], used["TRELLIS_RAMW"])
 
 
-def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, ripup=False, progress=None):
+def _place(job):
+    """Place and route, here or on a worker; the synthesis, too, where it is not kept."""
+    text, top, options, seed, out_of_context, ripup = job
+    return _Netlist(text, top, OPTIONS[options], Progress()).placed(seed, out_of_context, ripup)
+
+
+def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, ripup=False, scheduler=None):
     """Measures the module ``top`` of the Verilog ``text``; returns Measured.
 
     Parameters
@@ -156,19 +163,20 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, r
         well (the harness's LUTs are not counted); else only paths from register to register inside count.
     ripup : bool
         The router rips up what is late (nextpnr's ``--tmg-ripup``), which takes up to three times as long.
-    progress : Progress, optional
-        Told what goes on.
+    scheduler : str, optional
+        Address of a Dask scheduler, on whose workers the seeds run at the same time. Here they run one after the other:
+        place and route of one HUB takes the memory of a machine.
 
-    Raises NotInstalled, ToolError.
+    Raises NotInstalled, ToolError, SpreadError.
     """
-    progress = progress or Progress()
     versions()
     cost = 0
     if boundary:
         around, cost = harness(ports(text), top)
         text, top = text + around, HARNESS
-    netlist = _Netlist(text, top, OPTIONS[options], progress)
-    found = [netlist.placed(seed, not boundary, ripup) for seed in seeds]
+    jobs = [(text, top, options, seed, not boundary, ripup) for seed in seeds]
+    ends = spread(_place, jobs, scheduler=scheduler, workers=0, what="place and route")
+    found = [ended.value() for ended in sorted(ends, key=lambda ended: ended.number)]
     area = found[0][1]
     return Measured(
         Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
@@ -225,12 +233,13 @@ def _arguments():
     parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
     parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
     parser.add_argument("--json", action="store_true", help="print all as JSON")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run the seeds on a Dask cluster, as tcp://host:8786")
     return parser.parse_args()
 
 
 def _show(options):
-    """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, OSError,
-    ValueError."""
+    """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, SpreadError,
+    OSError, ValueError."""
     if options.design in BOARDS:
         names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"
         chosen = {name: getattr(options, name) for name in names}
@@ -258,6 +267,7 @@ def _show(options):
         seeds=range(1, options.seeds + 1),
         boundary=not options.inside,
         ripup=options.ripup,
+        scheduler=options.scheduler,
     )
     if options.json:
         print(json.dumps({"mhz": found.mhz, **asdict(found)}, indent=1))
@@ -272,10 +282,12 @@ def main():
     """The program: exit code 2 and one line if it cannot measure."""
     try:
         _show(_arguments())
-    except (NotInstalled, ToolError, OSError, ValueError) as error:
+    except (NotInstalled, ToolError, SpreadError, OSError, ValueError) as error:
         print(f"fpga: {error}", file=sys.stderr)
         sys.exit(2)
 
 
 if __name__ == "__main__":
+    from nectar.verification.benchmarks.fpga import main  # workers import what this module sends them
+
     main()

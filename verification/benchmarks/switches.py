@@ -61,26 +61,26 @@ def _peers():
     ]
 
 
-def measure(scale, ports=PORTS):
+def measure(scale, ports=PORTS, scheduler=None):
     """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and
-    ``-nowidelut`` only.
+    ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
 
-    Raises NotInstalled without the tools.
+    Raises NotInstalled without the tools, SpreadError.
     """
     fpga.versions()
     seeds, ways = ((1, 2, 3), ("nowidelut", "default")) if scale >= 1 else ((1,), ("nowidelut",))
     outcomes = []
     for profile in HUB_PROFILES:
         text = product("hub", ports=ports, profile=profile)
-        outcomes += _placed(text, "hub", f"{ports} ports, {profile}", profile, seeds, ways, PEERS)
+        outcomes += _placed(text, "hub", f"{ports} ports, {profile}", profile, seeds, ways, PEERS, scheduler)
     data, program, domains = CAB["data_bytes"] >> 10, CAB["program_bytes"] >> 10, CAB["domains"]
     size = f"CAB, {data} kbyte of data memory, {program} of program RAM, {domains} domains"
-    return outcomes + _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, ())
+    return outcomes + _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, (), scheduler)
 
 
-def _placed(text, top, what, part, seeds, ways, peers):
+def _placed(text, top, what, part, seeds, ways, peers, scheduler):
     """Speed, LUTs and block RAMs of one design; ``what`` it is, beside ``peers``."""
-    found = {way: fpga.measure(text, top, options=way, seeds=seeds) for way in ways}
+    found = {way: fpga.measure(text, top, options=way, seeds=seeds, scheduler=scheduler) for way in ways}
     target = TARGETS.get(part, {})
     best, *others = found.items()
     other = "".join(f"; {way}: {item.area.comb} LUTs, {item.mhz:.1f} MHz" for way, item in others)

@@ -192,12 +192,16 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
     monkeypatch.setattr(switches, "product", lambda kind, **parameters: parameters.get("profile", kind))
     mhz = {"prototype": 50.0, "modern": 130.0, "cab": 79.0}
 
-    def measure(text, top, *, options, seeds):
+    asked = []
+
+    def measure(text, top, *, options, seeds, scheduler):
+        asked.append(scheduler)
         runs = tuple(fpga.Placed(seed, mhz[text], ((1.0, "a"), (2.0, "b"))) for seed in seeds)
         return fpga.Measured(fpga.Area(9500, 4000, 16, 10), runs)
 
     monkeypatch.setattr(fpga, "measure", measure)
-    assert main(["bench", "fpga", "--json", str(tmp_path / "f.json")]) == 1
+    assert main(["bench", "fpga", "--scheduler", "tcp://host:1", "--json", str(tmp_path / "f.json")]) == 1
+    assert set(asked) == {"tcp://host:1"}
     results = {result["id"]: result for result in json.loads((tmp_path / "f.json").read_text())["results"]}
     assert {name: result["ok"] for name, result in results.items()} == {
         "bench.fpga.prototype.speed": None,

@@ -19,12 +19,13 @@ _MAILBOX = 1
 
 @dataclass(frozen=True)
 class Run:
-    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages. ``seen``:
-    what was asked for at its end."""
+    """What a workload took: ``seconds`` of the host for ``simulated_ps``, with ``carried`` bytes of messages;
+    ``core_seconds`` of them in the engine's core, None elsewhere. ``seen``: what was asked for at its end."""
 
     seconds: float
     simulated_ps: int
     carried: int
+    core_seconds: float | None = None
     seen: object = None
 
     @property
@@ -65,16 +66,20 @@ async def measure(machine, topology, tasks, look=None):
         await system.run()
         seconds = time.perf_counter() - begun
         carried = sum(thread.result or 0 for thread in threads)
-        return Run(seconds, machine.time_ps, carried, look and look(machine))
+        engine = getattr(machine, "engine", None)
+        core_seconds = None if engine is None else engine.core_seconds
+        return Run(seconds, machine.time_ps, carried, core_seconds, look and look(machine))
     finally:
         system.close()
 
 
-def _run(topology, tasks, recorder=None, threads=None, look=None):
-    """The same on the engine, for the topology of that name."""
+def _run(topology, tasks, recorder=None, fast=False, threads=None, look=None):
+    """The same on the engine, for the topology of that name; ``fast``: with fast boards."""
     topology = load(topology)
+    boards = {"boards": "fast"} if fast else {}
     try:
-        measure(EngineMachine(topology, recorder=recorder, threads=threads), topology, tasks, look).send(None)
+        machine = EngineMachine(topology, recorder=recorder, threads=threads, **boards)
+        measure(machine, topology, tasks, look).send(None)
     except StopIteration as end:
         return end.value
     raise RuntimeError("the engine has suspended")
@@ -89,10 +94,10 @@ def ring_tasks(talkers, messages, size=MAX_DATA):
     return tasks
 
 
-def ring(talkers, messages, size=MAX_DATA, recorder=None):
+def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False):
     """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of ``size`` bytes, by default one
     whole packet, each."""
-    return _run("hub:16", ring_tasks(talkers, messages, size), recorder)
+    return _run("hub:16", ring_tasks(talkers, messages, size), recorder, fast)
 
 
 def mesh(rows, columns, messages, threads=None):

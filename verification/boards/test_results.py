@@ -58,3 +58,27 @@ def test_a_page_keeps_its_rows_and_marks_what_is_missing(builds, monkeypatch):
     assert len(lines) == 2 and "| 60 |" in lines[0] and "| 70 |" in lines[1]
     assert "| orangecrab | hub | profile modern | - | - | - | - | - | - | not built |" in second
     assert results.page(results.rows(second)) == second
+
+
+def test_the_program_writes_the_rows_that_it_is_asked_for(builds, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(results, "versions", lambda packages: dict.fromkeys(packages, "1.0"))
+    builds(60.0)
+    path = tmp_path / "page.md"
+    words = ["--only", "ulx3s", "--tops", "hub", "--profiles", "modern,prototype", str(path)]
+    monkeypatch.setattr("sys.argv", ["results", *words])
+    assert results.main() == 0
+    lines = [line for line in path.read_text().splitlines() if line.startswith("| ulx3s ") and "| 60 |" in line]
+    assert len(lines) == 2 and all(line.startswith("| ulx3s | hub | profile ") for line in lines)
+    assert capsys.readouterr().err.splitlines() == ["ulx3s hub modern", "ulx3s hub prototype"]
+
+
+def test_a_scheduler_that_is_not_there_leaves_the_page_as_it_is(monkeypatch, tmp_path, capsys):
+    def spread(*words, scheduler, **more):
+        raise results.SpreadError(f"no Dask scheduler answers at {scheduler}")
+
+    monkeypatch.setattr(results, "spread", spread)
+    monkeypatch.setattr("sys.argv", ["results", "--scheduler", "tcp://host:1", str(tmp_path / "page.md")])
+    with pytest.raises(SystemExit) as caught:
+        results.main()
+    assert caught.value.code == 2 and not (tmp_path / "page.md").exists()
+    assert "no Dask scheduler answers at tcp://host:1" in capsys.readouterr().err

@@ -55,6 +55,13 @@ def test_list_tells_all_and_measures_nothing(nectar):
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(BENCHMARKS)
 
 
+def test_only_place_and_route_runs_on_a_cluster(here):
+    for names in [], ["start"], ["fpga", "start"]:
+        assert here.refused("bench", *names, "--scheduler", "tcp://host:1") == (
+            "--scheduler: all other benchmarks measure this machine; only 'nectar bench fpga' takes it"
+        )
+
+
 def test_an_unknown_name_is_told(nectar):
     assert nectar.refused("bench", "memory", "speed").startswith(
         "there is no benchmark 'speed'; there are engine, few, "
@@ -92,3 +99,18 @@ def test_a_missed_target_is_told_and_makes_the_exit_code_1(monkeypatch, capsys, 
         assert result["value"] == (3 if result["id"] != "bench.most" else 2) * (bench._QUICK if quick else 1)
         assert (result["unit"], result["target"], result["measured"]) == ("s", 2, {"part": 1})
         assert f"{result['target_is']} 2 s" in text and result["claim"] in text
+
+
+@pytest.mark.parametrize("name", ["nx", "mpi"])
+def test_messages_of_a_layer_are_told_beside_their_ceilings(simulator, name):
+    """Simulated time: the targets are met whatever the machine does; no layer is faster than what it stands on."""
+    latency, throughput = BENCHMARKS[name].measure(1)
+    assert latency.ok and throughput.ok and [latency.part, throughput.part] == ["latency", "throughput"]
+    ours, datagram = latency.measured.values()
+    assert ours > datagram and latency.value == pytest.approx(ours / datagram)
+    ours, datagram, link = throughput.measured.values()
+    assert ours < datagram < link == 100 and throughput.value == pytest.approx(ours / link)
+    for outcome in (latency, throughput):
+        assert all(
+            f"{figure:.0f}" in outcome.text or f"{figure:.1f}" in outcome.text for figure in outcome.measured.values()
+        )

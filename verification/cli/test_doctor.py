@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import namedtuple
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,22 @@ def test_a_damaged_cache(look, tmp_path):
     (cache.path / "engine-2.so").write_text("")
     status, found, _ = look()
     assert status == 1 and found["cache"][2].startswith("damaged are engine-2.so; they are built again")
+
+
+def test_a_file_of_the_cache_that_another_process_deletes_meanwhile(tmp_path, monkeypatch):
+    cache = Cache(tmp_path / "cache")
+    for name in "left", "gone":
+        (cache.path / name).write_text(name)
+    is_file = Path.is_file
+
+    def looked_at(path):
+        found = is_file(path)
+        if path.name == "gone":
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "is_file", looked_at)
+    assert cache.survey() == (4, [])
 
 
 def test_a_full_disk(look, monkeypatch):

@@ -187,7 +187,7 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
         rest.startswith(b" at ")
         and shown.startswith(b"\r\x1b[K")
         and re.search(
-            rb"\x1b\[Knectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 packets", shown
+            rb"\x1b\[Knectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 messages", shown
         )
     )
 
@@ -195,7 +195,7 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
 def test_elsewhere_progress_is_a_line_after_two_seconds_and_seldom_more(nectar, simulator):
     with nectar.start("run", nectar.program(LOOP)) as process:
         line = process.stderr.readline()
-        far = r"nectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 packets received, "
+        far = r"nectar: \d+\.\d{3} (us|ms|s) simulated, \d+\.\d{3} (us|ms|s) a second, 0 messages received, "
         assert re.fullmatch(far + r"(\d+% of --max-time, )?[23] s\n", line), line
         time.sleep(1)
         process.send_signal(signal.SIGINT)

@@ -40,6 +40,15 @@ def test_each_rank_runs_the_program_on_a_cab_of_its_own(mpirun):
     assert done.stdout == str([(rank, f"CAB{rank + 1}", ["-q", "--seed", "5", "--", "x"]) for rank in range(3)])
 
 
+def test_an_option_behind_a_program_without_arguments_is_told(mpirun, nectar):
+    done = mpirun("print(1)\n", "-n", "1", arguments=["--report", "r.html"])
+    assert (done.returncode, done.stdout) == (0, "1\n") and not (nectar.folder / "r.html").exists()
+    assert done.stderr == (
+        "nectar: --report stands behind program.py and is an argument of the program; options of 'nectar mpirun' stand "
+        "before it\n"
+    )
+
+
 def test_without_a_number_of_ranks_each_cab_of_the_topology_has_one(mpirun, nectar):
     """And without both it says what to give."""
     done = mpirun(HELLO, "--topology", "hub:2", "--json", "out.json")

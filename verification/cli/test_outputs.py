@@ -8,14 +8,25 @@ import pytest
 from nectar.sim.recording import Recording
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
-#: Name of an example → its arguments, none of which takes long.
+SMALL = ["--topology", "hub:2"]
+#: Path of an example → the command that runs it; options and arguments with which it does not take long.
 PROGRAMS = {
-    "hub_monitor": [],
-    "node_files": [],
-    "nx_matrix": [],
-    "request": [],
-    "send_file": ["LICENSE"],
-    "stream": ["--kbytes", "20"],
+    "annealing/annealing": (["run", *SMALL], ["--rounds", "2", "--moves", "16", "--cabs", "2"]),
+    "fft/fft1d": (["run", *SMALL], ["--points", "64", "--cabs", "2"]),
+    "fft/fft2d": (["run", *SMALL], ["--order", "8", "--cabs", "2"]),
+    "hub_monitor": (["run"], []),
+    "message_time": (["run"], ["--size", "1024"]),
+    "mpi_pi": (["mpirun", "-n", "2", *SMALL], ["10"]),
+    "node_files": (["run"], []),
+    "nx_matrix": (["run"], []),
+    "octree/octree": (["run", *SMALL], ["--size", "8", "--level", "1", "--cabs", "2"]),
+    "production/production": (["run", *SMALL], ["queens", "--size", "3", "--cabs", "2"]),
+    "request": (["run"], []),
+    "send_file": (["run"], ["LICENSE"]),
+    "sockets": (["run"], ["1"]),
+    "stream": (["run"], ["--kbytes", "20"]),
+    "transactions/transactions": (["run", *SMALL], ["--transfers", "2", "--accounts", "8", "--cabs", "2"]),
+    "vision/vision": (["run", *SMALL], ["--size", "16", "--frames", "2", "--cabs", "2"]),
 }
 OUTPUTS = {
     "--record": "run.events",
@@ -27,8 +38,12 @@ OUTPUTS = {
 }
 
 
-def test_every_example_in_a_file_of_its_own_is_run():
-    programs = {path.stem for path in EXAMPLES.glob("*.py") if "async def main(" in path.read_text()}
+def test_every_example_is_run():
+    programs = {
+        str(path.relative_to(EXAMPLES).with_suffix(""))
+        for path in EXAMPLES.rglob("*.py")
+        if "async def main(" in (text := path.read_text()) or "from mpi4py import" in text
+    }
     assert programs == PROGRAMS.keys()
 
 
@@ -37,9 +52,11 @@ def test_every_example_in_a_file_of_its_own_is_run():
 )
 def test_all_outputs_at_once_change_nothing(here, simulator, name):
     (here.folder / "LICENSE").write_text((EXAMPLES.parent / "LICENSE").read_text())
-    arguments = [EXAMPLES / f"{name}.py", *PROGRAMS[name]]
-    plain = here("run", *arguments, "--json", "plain.json")
-    done = here("run", *arguments, "--json", "all.json", *(word for pair in OUTPUTS.items() for word in pair))
+    (command, *options), arguments = PROGRAMS[name]
+    program = [EXAMPLES / f"{name}.py", *arguments]
+    plain = here(command, *options, "--json", "plain.json", *program)
+    outputs = [word for pair in OUTPUTS.items() for word in pair]
+    done = here(command, *options, "--json", "all.json", *outputs, *program)
     assert (plain.returncode, done.returncode) == (0, 0), done
     times = [
         {row["id"]: row["value"] for row in json.loads((here.folder / file).read_text())["results"]}[

@@ -9,6 +9,7 @@ import pytest
 
 from nectar.hdl.host.events import LEVELS, EventKind
 from nectar.sim.recording import Recording
+from nectar.verification.views.recordings import cycles
 
 PROGRAM = """
 TOPOLOGY = "hub:2"
@@ -68,6 +69,18 @@ def test_events_are_listed_by_time_and_as_asked_for(here, recorded):
     counts = here("events", "run.events", "--count").stdout
     assert sum(int(line.split()[0]) for line in counts.splitlines()) == len(lines)
     assert re.search(r"^ +3  send$", counts, re.M)
+
+
+def test_cycles_of_a_bus_are_listed_at_their_node(here):
+    cycles(here.folder / "bus.events").close()
+    done = here("events", "bus.events", "--kind", "vme", "--board", "CAB1.node")
+    assert [line.split(maxsplit=4)[2:] for line in done.stdout.splitlines()] == [
+        ["CAB1.node", "vme", "store D16 at 0x100002, from 0.000000 us on"],
+        ["CAB1.node", "vme", "load D32 at 0x100100, from 1.000000 us on, block"],
+        ["CAB1.node", "vme", "load D32 at 0x100104, from 2.000000 us on, block"],
+        ["CAB1.node", "vme", "acknowledge level 3, from 3.000000 us on"],
+        ["CAB1.node", "vme", "load D8 at 0x200001, from 4.000000 us on, bus error"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""``nectar run --report`` and ``--trace``: written whatever happens to the run, and without any effect on it."""
+"""``nectar run --report`` and ``--trace``: written whatever happens to the run, and without any effect on it; the same
+files of a recording, by ``nectar events``."""
 
 import importlib.util
 import json
@@ -103,3 +104,64 @@ def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch
 def test_what_cannot_be_written_is_said(here, words, message):
     assert message in here.refused("run", here.program(PROGRAM), "1", *words)
     assert not (here.folder / "x").exists()
+
+
+@pytest.fixture
+def recorded(here):
+    """The folder has a recording with the files made during its run, and one of level messages."""
+    program = here.program(PROGRAM)
+    made = ["--report", "run.html", "--trace", "run.json", "--pcap", "run.pcapng"]
+    here("run", program, "5", "--backend", "model", "--record", "run.events", "--record-level", "all", *made)
+    here("run", program, "5", "--backend", "model", "--record", "few.events")
+    return here
+
+
+def test_a_recording_gives_the_files_that_its_run_gives(recorded):
+    here, made = recorded, ["--report", "then.html", "--trace", "then.json", "--pcap", "then.pcapng"]
+    done = here("events", "run.events", *made)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for name in ("json", "pcapng"):
+        assert (here.folder / f"then.{name}").read_bytes() == (here.folder / f"run.{name}").read_bytes()
+    then, now = (data_of((here.folder / f"{name}.html").read_text()) for name in ("then", "run"))
+    assert then.pop("title") == "run.events" and now.pop("title") == "program.py"
+    assert then == now and then["complete"]
+
+
+def test_a_recording_without_end_gives_a_report_that_says_so(recorded):
+    whole = (recorded.folder / "run.events").read_bytes()
+    (recorded.folder / "part.events").write_bytes(whole[: len(whole) // 2])
+    done = recorded("events", "part.events", "--report", "part.html")
+    assert "part.events was not finished" in done.stderr and done.returncode == 0
+    assert not data_of((recorded.folder / "part.html").read_text())["complete"]
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["no.events", "--report", "x"], "no.events cannot be read: No such file or directory"),
+        (["program.py", "--trace", "x.json"], "program.py is no recording of events"),
+        (["few.events", "--report", "x"], "--report x: few.events lacks the groups CONTROLS, CPU, BOARDS; record with"),
+        (["few.events", "--pcap", "x"], "--pcap x: few.events lacks the groups BYTES, CONTROLS; record with"),
+        (["run.events", "--report", "run.events"], "--report run.events: the recording is the same file; give another"),
+        (["run.events", "--pcap", "./run.events"], "--pcap ./run.events: the recording is the same file"),
+        (["run.events", "--report", "x", "--pcap", "x"], "--pcap x: --report is the same file"),
+        (["run.events", "--report", "no/x"], "--report no/x cannot be written: there is no directory"),
+        (["run.events", "--trace", "x"], "--trace x: the name must end in .pftrace (Perfetto) or .json (Chrome)"),
+        (["run.events", "--pcap", "x", "--pcap-fibers", "CAB9"], "--pcap-fibers: there is no fiber 'CAB9'"),
+        (["run.events", "--pcap-fibers", "CAB1"], "--pcap-fibers needs --pcap FILE"),
+        (
+            ["run.events", "--report", "x", "--kind", "send"],
+            "--kind chooses what is listed; --report, --trace and --pcap",
+        ),
+        (["run.events", "--report", "x", "--from", "0s"], "--from chooses what is listed"),
+        (["run.events", "--report", "/dev/full"], "--report /dev/full cannot be written: No space left on device"),
+        (["run.events", "--pcap", "/dev/full"], "--pcap /dev/full cannot be written: No space left on device"),
+    ],
+)
+def test_what_cannot_be_made_of_a_recording_is_said(recorded, words, message):
+    before = sorted(path.name for path in recorded.folder.iterdir()), (recorded.folder / "run.events").read_bytes()
+    assert recorded.refused("events", *words).startswith(message)
+    assert before == (
+        sorted(path.name for path in recorded.folder.iterdir()),
+        (recorded.folder / "run.events").read_bytes(),
+    )

@@ -51,6 +51,17 @@ def test_json_has_every_figure_and_every_curve(three, tmp_path):
     ]
 
 
+def test_the_table_is_written_as_a_page_of_the_book(three, tmp_path):
+    assert main(["reproduce", "--markdown", str(tmp_path / "r.md")]) == 1
+    assert (tmp_path / "r.md").read_text().partition("## ")[2] == (
+        "Other machines\n\n"
+        "| figure | what | paper | here | difference | verdict | measured on |\n|---|---|---|---|---|---|---|\n"
+        "| T1 | a thing (D 1) | at most 10 us | 8 us | 20 % below | holds | by hand |\n"
+        "| T2.a | another (D 1) | at least 10 us | 8 us | 20 % below | FAILS | by foot |\n"
+        "| T3 | a third (D 1) | 10 us |  |  | not measured | no time |\n"
+    )
+
+
 def test_the_page_is_written_whole(three, tmp_path):
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
     assert main(["reproduce", "--html", str(tmp_path / "r.html")]) == 1
@@ -62,6 +73,8 @@ def test_the_page_is_written_whole(three, tmp_path):
     "arguments, words",
     [
         (("T9",), "there is no fact 'T9'; there are T1, T2.a, T3"),
+        (("--markdown", "/nowhere/r.md"), "--markdown /nowhere/r.md cannot be written: there is no directory /nowhere"),
+        (("--json", "x", "--markdown", "x"), "--markdown x: --json is the same file; give another name"),
         (("--html", "/nowhere/r.html"), "--html /nowhere/r.html cannot be written: there is no directory /nowhere"),
         (("--json", "/"), "--json / cannot be written: it is a directory"),
     ],

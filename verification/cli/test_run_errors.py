@@ -249,6 +249,13 @@ def test_stall_time_0_waits_for_ever(nectar):
         (["--waves", "w.txt"], r"--waves w\.txt: the name must end in \.vcd or \.fst, which is the format"),
         (["--waves", ".vcd"], r"--waves \.vcd: the name must end in \.vcd or \.fst, which is the format"),
         (["--waves", "w.vcd", "--json", "w.vcd"], r"--json w\.vcd: --waves is the same file; give another name"),
+        (
+            ["--waves", "w.fst", "--json", "w.gtkw"],
+            r"--json w\.gtkw: --waves w\.fst writes it besides; give another name",
+        ),
+        (["--waves", "w.vcd", "--record", "w.gtkw"], r"--record w\.gtkw: --waves w\.vcd writes it besides; .*"),
+        (["--waves", "w.fst", "--report", "./w.gtkw"], r"--report \./w\.gtkw: --waves w\.fst writes it besides; .*"),
+        (["--waves", "w.fst", "--pcap", "w.names"], r"--pcap w\.names: --waves w\.fst writes it besides; .*"),
         (["--json", "program.py"], r"--json program\.py: the program is the same file; give another name"),
         (
             ["--topology", "t.toml", "--json", "./t.toml"],

@@ -10,7 +10,7 @@ import pytest
 
 from nectar.cli import main
 from nectar.cli.arguments import Arguments, meant
-from nectar.cli.run import _FLAGS, VALUES
+from nectar.cli.run import FLAGS, VALUES
 
 TASKS = """
 TOPOLOGY = "hub:2"
@@ -96,7 +96,7 @@ LOOKS = program(main="arguments = [*arguments]; await system.run()")
     ],
 )
 def test_an_option_that_resembles_one_of_ours_is_refused_with_the_one_that_was_meant(word, option):
-    assert meant(word, [*VALUES, *_FLAGS, "--debug"]) == option
+    assert meant(word, [*VALUES, *FLAGS, "--debug"]) == option
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_option_that_resembles_one_of_ours_is_refused_with_the_one_that_was_m
     ],
 )
 def test_an_option_of_a_program_is_left_to_it(word):
-    assert meant(word, [*VALUES, *_FLAGS, "--debug"]) is None
+    assert meant(word, [*VALUES, *FLAGS, "--debug"]) is None
 
 
 def test_a_mistyped_option_is_told_before_anything_runs_unless_it_stands_behind_two_dashes(refused, run):

@@ -62,6 +62,7 @@ def test_a_pair_of_cabs_has_neither_hubs_nor_routes(nectar):
         (["hub:40"], "a HUB of 16 ports takes 1 to 16 CABs"),
         (["hub:3", "--from", "CAB9"], "--from CAB9: there is no such CAB in hub:3; there are CAB1, CAB2, CAB3"),
         (["hub:3", "-o", "x.png"], "-o x.png: the drawing is an SVG"),
+        (["hub:3", "-o", "x.svg", "--json", "x.svg"], "--json x.svg: -o is the same file; give another name"),
         (["hub:3", "-o", "none/x.svg"], "-o none/x.svg cannot be written: there is no directory"),
         ([], "the following arguments are required: NAME"),
     ],

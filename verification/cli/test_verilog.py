@@ -147,6 +147,7 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("cab", "--vme=yes"), "argument --vme: ignored explicit argument"),
         (("hub", "--vme"), "--vme: a hub has no vme to choose"),
         (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
+        (("hub", "--json", "x.v"), "--json x.v: -o is the same file; give another name"),
         (("crate",), "there is no board 'crate'; there are hub and cab"),
     ],
 )

@@ -4,10 +4,12 @@ As a program, ``python -m nectar.verification.mutation.campaign hub/control/arbi
 as ``survivors.toml`` wants them."""
 
 import argparse
+import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...many import SpreadError, spread
 from ..bench import ROOT
 from .equivalence import equivalent, unreached
 from .mutants import mutate
@@ -163,16 +165,36 @@ def run(target, *, sample=None, checks=None, progress=None):
     return Report(target, mutants, kills, alike)
 
 
+def _told(name):
+    """What the program prints of the target ``name``: its summary, and its survivors."""
+    report = run(TARGETS[name], progress=lambda line: print(line, file=sys.stderr, flush=True))
+    return "".join([f"{report.summary()}\n", *(f'"{mutant.name}" = ""\n' for mutant in report.survivors)])
+
+
 def main():
     """The program: runs the campaign on the targets that are named, or on all."""
     parser = argparse.ArgumentParser(prog="python -m nectar.verification.mutation.campaign", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run them on a Dask cluster, as tcp://host:8786")
     options = parser.parse_args()
-    for name in options.targets or TARGETS:
-        report = run(TARGETS[name], progress=lambda line: print(line, flush=True))
-        print(report.summary())
-        print("".join(f'"{mutant.name}" = ""\n' for mutant in report.survivors), end="", flush=True)
+    for name in options.targets:
+        if name not in TARGETS:
+            parser.error(f"there is no target {name}; there are {', '.join(TARGETS)}")
+    failed = False
+    try:
+        names = options.targets or list(TARGETS)
+        for ended in spread(_told, names, scheduler=options.scheduler, what="targets"):
+            if ended.error is None:
+                print(ended.result, end="", flush=True)
+            else:
+                failed = True
+                print(f"{names[ended.number]}: {ended.error}", flush=True)
+    except SpreadError as error:
+        parser.error(str(error))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    from nectar.verification.mutation.campaign import main  # workers import what this module sends them
+
+    sys.exit(main())

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from nectar.many import Ended
+from nectar.verification.mutation import campaign
 from nectar.verification.mutation.campaign import run
 from nectar.verification.mutation.targets import TARGETS
 
@@ -44,6 +46,26 @@ def test_every_component_with_a_bench_is_a_target():
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_is_a_configuration_of_its_bench(name):
     assert TARGETS[name].component() is not None
+
+
+def test_the_program_tells_what_each_target_came_to(monkeypatch, capsys):
+    """In the order in which they end; one that cannot be judged does not end the others."""
+
+    def spread(function, names, *, scheduler, **more):
+        assert (names, scheduler) == (["cab/slots", "link/bits"], "tcp://host:1")
+        return iter([Ended(1, "link/bits: all\n"), Ended(0, error=ValueError("no bench"))])
+
+    monkeypatch.setattr(campaign, "spread", spread)
+    monkeypatch.setattr("sys.argv", ["campaign", "cab/slots", "link/bits", "--scheduler", "tcp://host:1"])
+    assert campaign.main() == 1
+    assert capsys.readouterr().out == "link/bits: all\ncab/slots: no bench\n"
+
+
+def test_a_target_that_there_is_not_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["campaign", "cab/nothing"])
+    with pytest.raises(SystemExit) as caught:
+        campaign.main()
+    assert caught.value.code == 2 and "there is no target cab/nothing; there are " in capsys.readouterr().err
 
 
 def test_every_survivor_has_its_reason():

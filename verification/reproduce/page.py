@@ -13,7 +13,7 @@ from ...extras import how_to_get
 from ..benchmarks.outcome import NotInstalled
 from .facts import Verdict, quantity
 
-__all__ = ["figure", "need_matplotlib", "page"]
+__all__ = ["GROUPS", "figure", "need_matplotlib", "page"]
 
 #: Class and mark of a row.
 _MARKS = {
@@ -22,7 +22,7 @@ _MARKS = {
     Verdict.NOT_MEASURED: ("open", "\u2013"),
 }
 #: First letter of a fact's number -> what it is of.
-_GROUPS = {"H": "HUB", "C": "CAB", "S": "Messages and software"}
+GROUPS = {"H": "HUB", "C": "CAB", "S": "Messages and software"}
 #: Colours that people tell apart who see few of them (M. Okabe, K. Ito): of parts, and of lines in turn.
 _COLOURS = {"HUB": "#cc79a7", "fiber": "#009e73", "DMA": "#e69f00", "software": "#56b4e9"}
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
@@ -261,10 +261,10 @@ def page(rows, figures, version, made):
         "D: The Design of Nectar (1989); N: Network-Based Multicomputers. "
         "<i>At most</i> is a bound that is met from below, <i>at least</i> one from above.</p>",
     ]
-    for letter, title in _GROUPS.items():
+    for letter, title in GROUPS.items():
         if group := [row for row in rows if row[0].id.startswith(letter)]:
             parts += [f"<h2>{title}</h2>", _table(group)]
-    if others := [row for row in rows if row[0].id[0] not in _GROUPS]:
+    if others := [row for row in rows if row[0].id[0] not in GROUPS]:
         parts.append(_table(others))
     if figures:
         parts.append("<h2>Curves</h2>")

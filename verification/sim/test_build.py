@@ -138,7 +138,7 @@ def test_a_changed_core_is_all_that_is_compiled_again(built, monkeypatch):
     (built / "log").unlink()
     monkeypatch.setattr(build, "_HERE", copy)
     library()
-    assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
+    assert compiled(built) == sorted([*build._CORE, *build._RTL, "kinds.cpp", "link"])
 
 
 def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
@@ -156,7 +156,7 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
 
     monkeypatch.setattr(build, "_run", run)
     assert library() != before
-    assert compiled(built) == sorted([*build._CORE, "kinds.cpp", "link"])
+    assert compiled(built) == sorted([*build._CORE, *build._RTL, "kinds.cpp", "link"])
     assert seen == [numbers.header()] and "RESET_EDGES = 0x5;" in seen[0]
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 
+from nectar.hdl.cab import addresses, kernel_registers, regions, timer_registers
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
 from nectar.hdl.host.events import EVENT_ALIGN, HEAD_BYTES, EventGroup, EventKind, FaultMark, PacketMark
@@ -26,6 +27,13 @@ ENUMS = (
     *(EventKind, EventGroup, FaultMark, PacketMark),
     *(numbers.FstFunction, OperationKind, Control, Level),
 )
+#: Constants of the CAB.
+CAB = {
+    addresses: ("CRC_BYTES", "HEADER_BYTES", "ID_VALUE", "LENGTH_BITS", "RX_LIST_DEPTH", "TX_LIST_DEPTH"),
+    kernel_registers: ("KERNEL_PAGE",),
+    regions: ("ADDRESS_BITS", "DOMAINS", "DOMAIN_BITS", "KERNEL", "PAGES", "PAGE_BITS"),
+    timer_registers: ("TIMERS",),
+}
 
 
 def expected():
@@ -38,6 +46,13 @@ def expected():
         for field in register.fields
     }
     found |= {f"region::{name.upper()}": region.base for name, region in REGIONS.items()}
+    found |= {f"region::{name.upper()}_BYTES": region.size for name, region in REGIONS.items()}
+    found |= {
+        f"cab::{made.__name__}::{member.name}": int(member)
+        for made in (addresses.Check, regions.Right, regions.AccessKind)
+        for member in made
+    }
+    found |= {f"cab::{name}": getattr(module, name) for module, names in CAB.items() for name in names}
     found |= {f"irq::{irq.name}": 1 << irq for irq in Irq}
     found |= {f"hub::{op.name}": int(op) for op in Op}
     found |= {f"vme::{modifier.name}": int(modifier) for modifier in Modifier}

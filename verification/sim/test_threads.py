@@ -1,5 +1,5 @@
 """Threads change nothing but the speed: the same run with one, two and three of them, every symbol at the same
-picosecond, waveforms and recordings byte for byte."""
+picosecond, waveforms and recordings byte for byte; with RTL boards, fast boards and both."""
 
 import os
 import subprocess
@@ -18,12 +18,19 @@ from nectar.verification.sim.test_sleep import record
 from nectar.verification.sim.traffic import Station, routes_to_others, run
 
 THREADS = 1, 2, 3
+#: Which boards of a topology are fast, as options of a machine.
+BOARDS = {
+    "rtl": lambda topology: {},
+    "fast": lambda topology: {"boards": "fast"},
+    "both": lambda topology: {"boards": "fast", "rtl": [*topology.hubs, *topology.cabs][::3]},
+}
 
 
 @pytest.fixture(autouse=True)
-def enough_cores(monkeypatch):
-    """Three threads are allowed on any machine."""
+def shared(monkeypatch):
+    """Three threads are allowed on any machine, and share every edge, however cheap it is."""
     monkeypatch.setattr("nectar.sim.engine.cores", lambda: max(THREADS))
+    monkeypatch.setattr("nectar.sim.engine.SHARED_NS", 0.0)
 
 
 def same(outcomes):
@@ -34,10 +41,10 @@ def same(outcomes):
     return first
 
 
-def unrecorded(topology, seed, threads):
+def unrecorded(topology, seed, threads, **options):
     """What can be seen of a run without events: groups of boards then work at different times."""
     rng = seeds.rng(seed)
-    machine = EngineMachine(topology, threads=threads)
+    machine = EngineMachine(topology, threads=threads, **options)
     stations = [
         Station(machine, name, route, [rng.randbytes(rng.randrange(64, 200)) for _ in range(3)])
         for name, route in routes_to_others(topology, rng)
@@ -56,16 +63,23 @@ def unrecorded(topology, seed, threads):
     return seen
 
 
-@pytest.mark.parametrize("name", ["mesh:2x2x2", "figure7"])
-def test_the_result_is_the_same_without_events(name):
-    ended, _, cycles, symbols, received = same(unrecorded(load(name), 7, threads) for threads in THREADS)
+@pytest.mark.parametrize(
+    "name, boards", [("mesh:2x2x2", "rtl"), ("figure7", "rtl"), ("mesh:2x2x2", "fast"), ("figure7", "both")]
+)
+def test_the_result_is_the_same_without_events(name, boards):
+    topology = load(name)
+    options = BOARDS[boards](topology)
+    ended, _, cycles, symbols, received = same(unrecorded(topology, 7, threads, **options) for threads in THREADS)
     assert ended == "quiet" and any(received) and sum(symbols.values()) > 1000
     assert any(slept for _, slept in cycles.values())
 
 
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("make", [lambda seed: load("mesh:2x2"), varied], ids=["mesh:2x2", "varied"])
-def test_the_result_is_the_same_with_events(make):
-    (ended, _, log, stations), _ = same(record(make(8), 8, threads=threads) for threads in THREADS)
+def test_the_result_is_the_same_with_events(make, boards):
+    topology = make(8)
+    options = BOARDS[boards](topology)
+    (ended, _, log, stations), _ = same(record(topology, 8, threads=threads, **options) for threads in THREADS)
     assert ended == "quiet" and len(log) > 200 and any(received for received, _ in stations)
 
 
@@ -74,16 +88,20 @@ def test_the_result_is_the_same_with_events(make):
 def test_the_result_is_the_same_on_random_topologies(number):
     rng = seeds.rng(f"threads {number}")
     topology = load(f"random:{rng.randrange(10**6)}x{rng.randrange(2, 12)}x{rng.randrange(4, 24)}")
-    same(unrecorded(topology, number, threads) for threads in THREADS)
-    same(record(topology, number, threads=threads) for threads in THREADS)
+    options = BOARDS[rng.choice([*BOARDS])](topology)
+    same(unrecorded(topology, number, threads, **options) for threads in THREADS)
+    same(record(topology, number, threads=threads, **options) for threads in THREADS)
 
 
-def test_waveforms_and_recordings_are_the_same_byte_for_byte(tmp_path):
+@pytest.mark.parametrize("boards", [{}, {"boards": "fast", "rtl": ["HUB1", "CAB2"]}], ids=["rtl", "both"])
+def test_waveforms_and_recordings_are_the_same_byte_for_byte(tmp_path, boards):
     def written(threads):
         waves, events = tmp_path / f"{threads}.vcd", tmp_path / f"{threads}.events"
         recorder = Recorder(events, groups=EventGroup.SYMBOLS | EventGroup.BOARDS | EventGroup.CONTROLS)
         topology = load("hub:3")
-        machine = EngineMachine(topology, threads=threads, recorder=recorder, waves=waves, wave_boards=["HUB1", "CAB2"])
+        machine = EngineMachine(
+            topology, threads=threads, recorder=recorder, waves=waves, wave_boards=["HUB1", "CAB2"], **boards
+        )
         for name, route in routes_to_others(topology, seeds.rng(9)):
             Station(machine, name, route, [bytes(range(64))])
         run(machine, 60_000_000)

@@ -1,12 +1,17 @@
 """A node's bus in the engine: what it loads and stores is there, as the rules of the VMEbus have it, in the cycles
 that the page says."""
 
+import contextlib
+
 import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
+from nectar.hdl.host.events import EventGroup, EventKind, VmeMark
+from nectar.hdl.host.numbers import RESET_EDGES
 from nectar.sim.adapter import VME_PINS
 from nectar.sim.profile import MODERN, PROTOTYPE
+from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.door import BusError
@@ -228,6 +233,47 @@ def test_accesses_take_the_cycles_that_the_page_says():
     times = run(node)
     assert times["store"] == {15, 16, 17} and times["load"] == {17, 18, 19, 20}
     assert all(582 <= cycles <= 588 for cycles in times["store block"] | times["load block"])
+
+
+def test_each_cycle_is_recorded_with_what_the_node_has_asked_for():
+    """Address, direction, width and error of every cycle are those of the node's accesses, and its time lies within
+    the access; the first cycle acknowledges the interrupt."""
+    asked = []  # begin and end in cycles of the node's clock, and the cycles that the access should be
+
+    async def node(door):
+        # Bytes 5 to 17 of a block: a byte and a halfword, two words as a block, two bytes.
+        pieces = [(5, 1, 0), (6, 2, 0), (8, 4, VmeMark.BLOCK), (12, 4, VmeMark.BLOCK), (16, 2, 0)]
+        for access, cycles in (
+            (lambda: door.write(BASE + 8, 0x80), [(8, 4, VmeMark.STORE)]),
+            (lambda: door.write(BASE + 9, 0x81, 1), [(9, 1, VmeMark.STORE)]),
+            (lambda: door.write(BASE + 10, 0x82, 2), [(10, 2, VmeMark.STORE)]),
+            (lambda: door.read(BASE + 8), [(8, 4, 0)]),
+            (lambda: door.read(BASE + 11, 1), [(11, 1, 0)]),
+            (lambda: door.read(BASE + SIZE), [(SIZE, 4, VmeMark.ERROR)]),
+            (lambda: door.read_block(BASE + 5, 13), pieces),
+        ):
+            begin = await door.now()
+            with contextlib.suppress(BusError):
+                if (result := access()) is not None:
+                    await result
+            asked.append((begin, await door.now(), cycles))
+
+    recorder = Recorder(groups=EventGroup.BOARDS)
+    with recorder:
+        run(node, recorder=recorder)
+        found = list(recorder.recording().events([EventKind.VME]))
+    assert {event.board for event in found} == {node_name("CAB1")}
+    first = found.pop(0)
+    assert (first.address, first.length, first.mark) == (LEVEL, 1, VmeMark.ACKNOWLEDGE)
+    assert [(event.address - BASE, event.length, event.mark) for event in found] == [
+        cycle for _, _, cycles in asked for cycle in cycles
+    ]
+    period = PROTOTYPE.cab_period_ps
+    for begin, end, cycles in asked:
+        for event in (found.pop(0) for _ in cycles):
+            times = event.begin_ps, event.time_ps
+            assert begin * period <= times[0] - RESET_EDGES * period < times[1] - RESET_EDGES * period <= end * period
+    assert not found
 
 
 def test_a_node_is_wanted_of_a_cab_that_is_there():

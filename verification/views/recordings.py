@@ -1,6 +1,6 @@
 """Recordings for tests of what shows them."""
 
-from nectar.hdl.host.events import LEVELS, EventKind, Layer, PacketMark
+from nectar.hdl.host.events import LEVELS, EventKind, Layer, PacketMark, VmeMark
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
@@ -8,7 +8,7 @@ from nectar.software.packet import Protocol, pack
 from nectar.verification import seeds
 from nectar.verification.software.helpers import model
 
-__all__ = ["large", "traffic"]
+__all__ = ["cycles", "large", "traffic"]
 
 
 async def _serve(cab, count):
@@ -72,4 +72,27 @@ def large(packets, path=None):
         recorder.add(end, EventKind.PACKET, PacketMark.CRC_GOOD, fibers[source], number, begin, size, header)
         recorder.add(now + 12_000_000, EventKind.IDLE, 0, place)
     recorder.end(now + 10**9)
+    return recorder
+
+
+def cycles(path=None):
+    """A recording with cycles of the bus of CAB1's node: a store, two transfers of a block, an acknowledgment, and a
+    load that ends with a bus error."""
+    topology = load("hub:2")
+    recorder = Recorder(path, groups=LEVELS["all"])
+    recorder.begin(topology, PROTOTYPE, nodes={"CAB1": "CAB1.node"}, skew_ps=0)
+    place = recorder.places.index("CAB1.node")
+    for number, (mark, address, length) in enumerate(
+        (
+            (VmeMark.STORE, 0x100002, 2),
+            (VmeMark.BLOCK, 0x100100, 4),
+            (VmeMark.BLOCK, 0x100104, 4),
+            (VmeMark.ACKNOWLEDGE, 3, 1),
+            (VmeMark.ERROR, 0x200001, 1),
+        )
+    ):
+        begin = number * 1_000_000
+        recorder.add(begin + 900_000, EventKind.VME, mark, place, address, begin, length)
+    recorder.add(5_000_000, EventKind.THREAD, 0, place, recorder.name("process"), 160)
+    recorder.end(6_000_000)
     return recorder

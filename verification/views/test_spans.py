@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from nectar.hdl.host.events import EventKind, Layer
-from nectar.verification.views.recordings import traffic
-from nectar.views.spans import Spans, Style, layer_name
+from nectar.verification.views.recordings import cycles, traffic
+from nectar.views.spans import Spans, layer_name
+from nectar.views.track import Style
 
 
 @pytest.fixture(scope="module", params=["model", "engine"])
@@ -87,6 +88,23 @@ def test_what_went_wrong_is_marked():
     assert bad and spans.damaged == len(bad) and len(spans.faults) == len(struck)
     styles = Counter(style for track in spans.tracks for style in track.styles)
     assert styles[Style.DAMAGED] == len(bad) and styles[Style.PACKET] == spans.packets - len(bad)
+
+
+def test_the_cycles_of_a_bus_are_a_row_of_the_node():
+    with cycles() as recorder, recorder.recording() as recording:
+        spans = Spans(recording)
+    rows = [(track.board, track.name) for track in spans.tracks if not track.name.startswith("to ")]
+    assert rows[:2] == [("CAB1.node", "CPU"), ("CAB1.node", "VME")]
+    (track,) = [track for track in spans.tracks if track.name == "VME"]
+    assert [spans.labels[label] for label in track.labels] == [
+        "store D16 at 0x100002",
+        "block, load D32 at 0x100100",
+        "block, load D32 at 0x100104",
+        "acknowledge level 3",
+        "load D8 at 0x200001, bus error",
+    ]
+    assert list(zip(track.begins, track.ends)) == [(n * 1_000_000, n * 1_000_000 + 900_000) for n in range(5)]
+    assert list(track.styles) == [Style.CYCLE] * 4 + [Style.BUS_ERROR]
 
 
 def test_every_layer_has_a_name():

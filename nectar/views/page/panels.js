@@ -217,5 +217,6 @@ function drawCounts() {
       [board, thread, turns, timeText(time), share(time, run.end)]), 2),
     ...table("Fibers", ["from", "to", "packets", "share of the time"], run.fibers.map((fiber) =>
       [fiber.from, fiber.to, fiber.packets, share(fiber.load, 1)]), 2),
+    ...(run.repeated.length ? table("Retransmissions", ["from", "transport", "to", "count"], run.repeated, 3) : []),
     ...(faults.length ? table(`Faults (${run.faults.length})`, ["fiber", "what", "time"], faults, 2) : []));
 }

@@ -40,7 +40,7 @@ class _FiberFault:
 
 
 class EngineMachine:
-    """A Machine (``software.machine``) whose boards are simulated RTL.
+    """A Machine (``software.machine``) whose boards are simulated RTL, or fast boards.
 
     Parameters
     ----------
@@ -60,6 +60,10 @@ class EngineMachine:
         Bytes of VCD after which recording ends; None for no limit.
     wave_views : bool
         Whether a save file and names for viewers are written beside it.
+    boards : str
+        ``rtl``, or ``fast`` for boards in C++ that show the same at their pins (docs/engine.md).
+    rtl : iterable of str
+        Names of boards that are RTL nevertheless.
     sleep : bool
         Whether boards that have nothing to do are left out. The result is the same.
     threads : int or None
@@ -90,6 +94,8 @@ class EngineMachine:
         wave_window=None,
         wave_limit=None,
         wave_views=False,
+        boards="rtl",
+        rtl=(),
         sleep=True,
         threads=None,
         recorder=None,
@@ -98,6 +104,8 @@ class EngineMachine:
             topology,
             profile,
             nodes={name: node_name(name) for name in nodes},
+            boards=boards,
+            rtl=rtl,
             sleep=sleep,
             threads=threads,
             recorder=recorder,

@@ -7,7 +7,7 @@ from nectar.software.mpi.python import Program
 from nectar.software.mpi.world import World
 from nectar.verification.software.helpers import SETTLE, drive, model, nothing_leaks
 
-__all__ = ["LIMIT", "call", "ranks", "run", "sleep", "world"]
+__all__ = ["LIMIT", "call", "calling", "ranks", "run", "sleep", "world"]
 
 #: Simulated time that no test needs: two seconds, in picoseconds.
 LIMIT = 2 * 10**12
@@ -43,15 +43,21 @@ def world(source, size=2, arguments=(), path="program.py", leaks=False, settle_p
         yield made
 
 
-def ranks(function, size=2, limit=LIMIT, **options):
-    """Runs ``function(MPI, MPI.COMM_WORLD)`` on each rank; returns the list of what they return."""
+@contextmanager
+def calling(function, size):
+    """The text of a program that calls ``function(MPI, MPI.COMM_WORLD)``, and the list for what the ranks return."""
     results = [None] * size
     _called.append((function, results))
     try:
-        with world(_CALL, size, **options) as made:
-            made.go(limit)
+        yield _CALL, results
     finally:
         _called.pop()
+
+
+def ranks(function, size=2, limit=LIMIT, **options):
+    """Runs ``function(MPI, MPI.COMM_WORLD)`` on each rank; returns the list of what they return."""
+    with calling(function, size) as (text, results), world(text, size, **options) as made:
+        made.go(limit)
     return results
 
 

@@ -101,6 +101,8 @@ def run(name, ranks=2, options=("--backend", "model")):
             "mpirun",
             "-n",
             str(ranks),
+            "--stall-time",  # NumPy is loaded by a rank: on a machine that is busy that takes a while
+            "600s",
             *options,
             sources() / f"test_{name}.py",
             "-q",

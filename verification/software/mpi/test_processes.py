@@ -6,6 +6,7 @@ import pytest
 
 from nectar.software.errors import ProgramError, UnfinishedRun
 from nectar.software.mpi import MPI
+from nectar.software.mpi.python import Program, RankPython
 from nectar.software.mpi.world import RankEnded
 from nectar.verification.software.mpi.programs import ranks, run
 
@@ -230,3 +231,16 @@ def test_more_ranks_than_cabs_share_them_in_turns():
         return MPI.Get_processor_name(), got, total, comm.bcast(got, 2)
 
     assert ranks(program, 5, topology="hub:2") == [(f"CAB{rank % 2 + 1}", (rank - 1) % 5, 10, 1) for rank in range(5)]
+
+
+def test_a_rank_that_is_closed_after_the_end_changes_nothing():
+    """What is left of a run that could not end may be closed at any time, by the garbage collector, too."""
+    before = sys.modules["__main__"], sys.argv
+    program = Program("program.py", compile("", "program.py", "exec"), ["x"])
+    program.begin()
+    rank = RankPython(program, {})
+    program.go_on(rank)
+    assert sys.argv == ["program.py", "x"] and sys.modules["__main__"] is not before[0]
+    program.end()
+    rank.enter()
+    assert (sys.modules["__main__"], sys.argv) == before

@@ -1,4 +1,4 @@
-"""docs/nx.md: its table of calls is made from the docstrings; each sentence of the paper names a test that exists."""
+"""docs/nx.md: its table of calls is made from the docstrings; each fact of the paper names a test that exists."""
 
 import importlib
 import re
@@ -21,7 +21,7 @@ def test_each_call_is_a_function_and_a_method():
         assert callable(getattr(Process, name)) and getattr(calls, name).__name__ == name
 
 
-def test_each_sentence_of_the_paper_names_a_test():
+def test_each_fact_of_the_paper_names_a_test():
     modules = [importlib.import_module(f"nectar.verification.software.nx.{name}") for name in MODULES]
     rows = re.findall(r"^\| (?:2|3|4)(?:\.\d)? \| .* \| (.*) \|$", PAGE.read_text(), re.M)
     assert len(rows) > 15

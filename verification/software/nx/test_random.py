@@ -2,7 +2,8 @@
 
 The replay has one queue for each pair of processes and decides which outcomes are allowed: a receive must take the
 oldest message of one of the senders that its selector takes, with the bytes as they were sent; it takes no
-message that was not sent yet; in the end every message has been received once."""
+message that was not sent yet; in the end every message has been received once. In the midst of the messages the
+processes of each id make a global operation."""
 
 import inspect
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, note
 
 from nectar.software.nx import NX
-from nectar.verification.software.helpers import BACKENDS, drive, model, pattern, properties
+from nectar.verification import seeds
+from nectar.verification.software.helpers import FAST_RECOVERY, drive, model, pattern, properties
 from nectar.verification.software.nx.programs import LIMIT, USER_MASK
 from nectar.verification.software.plainly import plainly
 
@@ -111,6 +113,9 @@ async def play(process, number, places, own, wanted, log):
                 await receive("crecv", step[0])
         else:
             ways.append(step[0])
+    total = [number]
+    await process.gisum(total, 1, [0])
+    assert total == [sum(other for other, (_, pid) in enumerate(places) if pid == process.mypid())]
     while wanted:
         exact = [typesel for typesel in wanted if typesel != -1]
         await receive(ways.pop() if ways else "crecv", (exact or wanted)[0])
@@ -135,21 +140,62 @@ def replay(log):
     assert not any(queues.values())
 
 
+ANY_STEP = st.one_of(SEND, SEND, SEND, PAUSE, RECEIVE, LOOK)
+PROGRAMS = {
+    "plain": st.booleans(),
+    "nodes": st.integers(1, 3),
+    "processes": st.integers(1, 2),
+    "steps": st.lists(st.lists(ANY_STEP, max_size=14), min_size=6, max_size=6),
+}
+
+
 @properties(max_examples=150)
-@given(
-    st.booleans(),
-    st.integers(1, 3),
-    st.integers(1, 2),
-    st.lists(st.lists(st.one_of(SEND, SEND, SEND, PAUSE, RECEIVE, LOOK), max_size=14), min_size=6, max_size=6),
-)
+@given(**PROGRAMS)
 def test_random_programs_do_what_a_replay_allows(plain, nodes, processes, steps):
-    check("model", plain, nodes, processes, steps)
+    check_noted(plain, nodes, processes, steps)
 
 
-@properties(max_examples=5)
-@given(st.lists(st.lists(st.one_of(SEND, SEND, PAUSE, RECEIVE), max_size=8), min_size=6, max_size=6))
-def test_random_programs_do_what_a_replay_allows_on_the_rtl(steps):
-    check(BACKENDS[1], False, 2, 2, steps)
+@pytest.mark.nightly
+@properties(max_examples=1500)
+@given(**PROGRAMS)
+def test_many_random_programs_do_what_a_replay_allows(plain, nodes, processes, steps):
+    check_noted(plain, nodes, processes, steps)
+
+
+def drawn(seed, processes, count):
+    """Steps of so many processes, drawn from the seed of the run."""
+    draw = seeds.rng(f"nx {seed}")
+
+    def step():
+        kind = draw.choice(["send", "send", "send", "pause", "receive", "look"])
+        if kind == "send":
+            types = EXACT + MASKED + REST
+            return kind, draw.choice(["csend", "isend"]), draw.choice(types), draw.choice(SIZES), draw.randrange(6)
+        if kind == "pause":
+            return kind, draw.randrange(1, 3000)
+        if kind == "look":
+            return kind, draw.choice([-1, MASK, *EXACT, *REST])
+        return kind, draw.choice(["crecv", "cprobe", "irecv", "msgdone", "hrecv"])
+
+    return [[step() for _ in range(count)] for _ in range(processes)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_do_what_a_replay_allows_on_the_rtl(seed):
+    check("engine", seed == 2, 2, 2, drawn(f"rtl {seed}", 4, 8))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_do_what_a_replay_allows_over_damaged_fibers(seed):
+    check("model", False, 3, 2, drawn(f"faults {seed}", 6, 14), faults=["*:errors=1e-4"], options=FAST_RECOVERY)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("backend", ["model", "engine"])
+@pytest.mark.parametrize("seed", range(20))
+def test_many_random_programs_do_so_over_damaged_fibers(seed, backend):
+    steps = drawn(f"night {seed}", 6, 14)
+    check(backend, seed % 2 == 1, 3, 2, steps, faults=["*:errors=1e-4"], options=FAST_RECOVERY)
 
 
 @properties(max_examples=15)
@@ -160,7 +206,7 @@ def test_random_programs_do_what_a_replay_allows_on_the_rtl(steps):
     st.lists(st.lists(st.one_of(SEND, SEND, SEND, PAUSE, RECEIVE, LOOK), max_size=8), min_size=4, max_size=4),
 )
 def test_random_programs_do_what_a_replay_allows_on_workstations(plain, stations, processes, steps):
-    check("model", plain, 2, processes, steps, stations)
+    check_noted(plain, 2, processes, steps, stations)
 
 
 def plain_play():
@@ -170,20 +216,31 @@ def plain_play():
     return space["play"]
 
 
-def check(backend, plain, nodes, processes, steps, stations=()):
-    """Runs a program of so many processes on each node, and replays it. ``stations``: nodes that are workstations."""
+def loaded(nx, plain, processes, steps):
+    """Loads a program of so many processes on each node. Returns the log, which ``replay`` reads after the run."""
     function = plain_play() if plain else play
-    places = [(node, pid) for node in range(nodes) for pid in range(processes)]
+    places = [(node, pid) for node in range(nx.numnodes) for pid in range(processes)]
     steps = steps[: len(places)]
     wanted, log = plans(len(places), steps), []
-    note(f"{places} {wanted}")
+    for number, (node, pid) in enumerate(places):
+        nx.load(function, number, places, steps[number], wanted[number], log, node=node, pid=pid)
+    return log
+
+
+def check(backend, plain, nodes, processes, steps, stations=(), **options):
+    """Runs a program of so many processes on each node, and replays it. ``stations``: nodes that are workstations."""
     names = [f"CAB{node + 1}.node" if node in stations else f"CAB{node + 1}" for node in range(nodes)]
-    with model(f"hub:{nodes}", backend=backend, nodes=[f"CAB{node + 1}" for node in stations]) as system:
+    with model(f"hub:{nodes}", backend=backend, nodes=[f"CAB{node + 1}" for node in stations], **options) as system:
         nx = NX(system, names)
-        for number, (node, pid) in enumerate(places):
-            nx.load(function, number, places, steps[number], wanted[number], log, node=node, pid=pid)
+        log = loaded(nx, plain, processes, steps)
         drive(nx.run(LIMIT))
     replay(log)
+
+
+def check_noted(plain, nodes, processes, steps, stations=()):
+    """The same on the model; a failure shows the program."""
+    note(f"{nodes} nodes with {processes} processes: {steps}")
+    check("model", plain, nodes, processes, steps, stations)
 
 
 SENT = ("sent", 0, 1, 5, b"first"), ("sent", 0, 1, 2, b"second"), ("sent", 0, 1, 5, b"third")

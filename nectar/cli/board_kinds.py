@@ -1,0 +1,48 @@
+"""``nectar run --boards fast``: which boards are RTL, and which fast (docs/engine.md, "Fast boards")."""
+
+from .errors import UsageError
+
+__all__ = ["VALUES", "board_kinds", "check_kinds"]
+
+#: Options that take a value, as argparse wants them.
+VALUES = {
+    "--boards": {
+        "metavar": "K",
+        "default": "rtl",
+        "help": "rtl: the boards' RTL (default); fast: boards in C++ with the same cycles at their pins, many times "
+        "faster (docs/engine.md)",
+    },
+    "--rtl": {"metavar": "NAMES", "help": "with --boards fast: boards that are RTL nevertheless, as HUB1,CAB3"},
+}
+
+
+def board_kinds(options):
+    """What a machine is to be told of its boards, as keyword arguments of EngineMachine. Raises UsageError."""
+    from ..sim.kinds import BOARDS
+
+    if options.boards not in BOARDS:
+        raise UsageError(f"--boards {options.boards}: boards are {' or '.join(BOARDS)}")
+    if options.boards == "rtl":
+        if options.rtl is not None:
+            raise UsageError("--rtl needs --boards fast: without it all boards are RTL")
+        return {}
+    if options.backend != "engine":
+        raise UsageError(f"--boards fast: the back end {options.backend} has no boards of the engine; leave it out")
+    rtl = [name.strip() for name in (options.rtl or "").split(",") if name.strip()]
+    if options.rtl is not None and not rtl:
+        raise UsageError("--rtl names no board; write names with commas between them")
+    return {"boards": options.boards, "rtl": rtl}
+
+
+def check_kinds(kinds, waves, topology, profile, nodes):
+    """Raises UsageError if boards cannot be of these ``kinds`` (``board_kinds``), or ``waves`` be recorded of them."""
+    from ..sim.kinds import check_waves, kinds_of
+
+    try:
+        found = kinds_of(topology, profile, nodes, **kinds)
+    except ValueError as error:
+        raise UsageError(f"--boards fast: {error}") from None
+    try:
+        check_waves(found, (waves["wave_boards"] or found) if "waves" in waves else ())
+    except ValueError as error:
+        raise UsageError(f"--waves: {error} (--wave-boards)") from None

@@ -1,0 +1,116 @@
+// The fast CAB: what docs/cab.md specifies, evaluated once for each edge of its clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "board.h"
+#include "cab_in.h"
+#include "cab_interrupts.h"
+#include "cab_out.h"
+#include "cab_protection.h"
+#include "cab_request.h"
+#include "cab_timers.h"
+#include "cab_vme.h"
+
+namespace nectar::fast {
+
+class Cab {
+  public:
+    // `vme`: the board has a VME interface.
+    explicit Cab(bool vme);
+    Cab(const Cab&) = delete;
+    Cab& operator=(const Cab&) = delete;
+
+    // Says where the pins are, and sets the inputs at rest.
+    void connect(Pins& pins);
+    // A rising edge of the clock.
+    void edge();
+
+  private:
+    // The inputs as they were given before an edge: they count from the next edge on.
+    struct Inputs {
+        std::uint8_t rst = 1, valid = 0, write = 0, kernel = 0, select = 0, rx_valid = 0, tx_ready = 1;
+        std::uint16_t rx_payload = 0;
+        std::uint32_t address = 0, write_data = 0;
+    };
+    // Where an access goes.
+    enum class Target : std::uint8_t { NOTHING, DATA, PROGRAM, PROM, REGISTERS, TABLE };
+    // An access under way.
+    struct Work {
+        Request request;
+        Target target = Target::NOTHING;
+        bool allowed = false;
+        std::uint8_t domain = 0;
+        bool vme = false;       // VME's
+        bool settles = false;  // the access behind it has to find what it has done
+        std::uint32_t table = 0;
+    };
+    // The look-up of all pages of an area, one in a cycle.
+    struct Walk {
+        enum class State : std::uint8_t { ABSENT, BEGINS, RUNS } state = State::ABSENT;
+        bool refused = false;       // the area's owner refuses it
+        bool denied = false;        // a page is forbidden, from this address on:
+        std::uint32_t address = 0;
+        unsigned left = 0;          // cycles
+    };
+
+    void take_pins();
+    void reset();
+    void begin(const Request& request, bool vme);
+    bool next(const Inputs& in, bool free);
+    void respond(std::uint32_t& raised);
+    bool answer(std::uint32_t& data);
+    bool make(bool given);
+    bool walk();
+    void look_up();
+    bool refuses(std::uint32_t address, std::uint32_t data) const;
+    bool load(std::uint32_t address, std::uint32_t& data);
+    std::optional<std::uint32_t> value(std::uint32_t address) const;
+    bool store(std::uint32_t address, std::uint32_t data);
+    void write_kernel();
+    unsigned arbitrate(unsigned wants);
+    bool inside(std::uint32_t address, std::uint32_t length) const {
+        return !length || (address >= region::DATA && address < region::DATA + region::DATA_BYTES &&
+                           address - region::DATA + length <= region::DATA_BYTES);
+    }
+    bool count_errors(const Errors& errors);
+    std::uint32_t states() const { return in_.states(); }
+
+    // The pins.
+    std::uint8_t clk_ = 0, idle_ = 1, ready_ = 1, done_ = 0, error_ = 0, irq_ = 0;
+    std::uint32_t read_data_ = 0, slept_ = 0;
+    Inputs pins_;
+
+    // The bus.
+    Inputs held_;
+    bool quiet_ = false;       // nothing but the time changes at an edge without input
+    bool resetting_ = false;
+    bool spare_held_ = false;  // an access waits here, and not at the pins
+    Request spare_;
+    bool at_work_ = false;     // the memories are asked
+    Work work_;
+    bool turn_ = false;        // VME's, if CPU and VME both want something
+    Walk walk_;
+    bool settling_ = false;
+    bool ended_ = false;       // its effect comes in this cycle
+    Work last_;
+    std::uint32_t word_ = 0;   // that it has read
+    bool last_failed_ = false; // its area is refused
+    Write write_;              // of a register in this cycle
+    std::uint32_t read_ = 0;   // the register that is read in this cycle
+    std::uint32_t slot_ = 0;
+    bool stored_ = false;      // a word is being written to data memory
+
+    Memory data_, program_;
+    Protection protection_;
+    FiberOut out_;
+    FiberIn in_;
+    Timers timers_;
+    Interrupts interrupts_;
+    std::uint8_t errors_[4] = {};
+    std::unique_ptr<Vme> vme_;  // null: there is none
+};
+
+}  // namespace nectar::fast

@@ -1,0 +1,17 @@
+// An access inside the fast CAB.
+#pragma once
+
+#include <cstdint>
+
+namespace nectar::fast {
+
+// What is asked of the bus, by the CPU or by VME; bit 3 of `select` is the byte at the word's own address.
+struct Request {
+    std::uint32_t address = 0;
+    std::uint32_t data = 0;
+    std::uint8_t select = 0;
+    bool write = false;
+    bool kernel = false;
+};
+
+}  // namespace nectar::fast

@@ -1,0 +1,217 @@
+#include "cab_vme.h"
+
+namespace nectar::fast {
+
+namespace {
+
+// Cycles from the one in which strobes are seen, the second after they have fallen, to the one in which the access is
+// wanted: of a cycle's first transfer; of a later one, where it must be made before the answer.
+constexpr unsigned FIRST = 6, LATER = 3;
+constexpr std::uint32_t WORD_BYTES = 4;
+
+constexpr unsigned SYSTEM_HIGH = 0xFF00;  // D15 to D08 of a status/ID
+
+}  // namespace
+
+void Vme::connect(VmePins& pins) {
+    pins = {&given_.as_n, &given_.ds_n, &write_n_,        &lword_n_, &iack_n_, &address_,  &am_,
+            &data_,       &given_.iackin_n, &dtack_, &berr_,    &irq_,    &data_out_};
+}
+
+void Vme::reset() {
+    state_ = State::WAITS;
+    access_ = Access::NONE;
+    request_ = Request{};
+    answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
+    dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
+    window_ = 0;
+    shift();
+}
+
+bool Vme::in_data() const { return transfer_ - region::DATA < region::DATA_BYTES; }
+
+// The bytes of a word that the strobes name; DS1* is for the byte at the even address.
+std::uint8_t Vme::selected() const {
+    if (!lword_n_) return 0xF;
+    const unsigned half = 3 & ~second_.ds_n;
+    return static_cast<std::uint8_t>(address_ & 1 ? half : half << 2);
+}
+
+std::uint32_t Vme::from_lines() const {
+    return !lword_n_ ? data_ : address_ & 1 ? data_ & 0xFFFF : data_ << 16;
+}
+
+void Vme::to_lines(std::uint32_t word) { data_out_ = !lword_n_ ? word : address_ & 1 ? word & 0xFFFF : word >> 16; }
+
+void Vme::pull(bool error) {
+    (error ? berr_ : dtack_) = 1;
+    state_ = State::ANSWERED;
+}
+
+// What becomes of the access that is wanted or under way.
+void Vme::follow(bool taken) {
+    if (taken) {
+        access_ = Access::TAKEN;
+        locks_ = state_ == State::ASKS && !request_.write && !block_;
+    } else if (access_ == Access::NEXT) {
+        access_ = Access::WANTED;
+    } else if (answered_) {
+        access_ = Access::NONE;
+        // Made ahead of a transfer, or behind one.
+        if (state_ != State::ASKS) {
+            failed_ = request_.write && error_;
+            ready_ = !request_.write && !error_;
+        }
+    }
+}
+
+// The strobes of a transfer have been seen. `over`: so was the access of the transfer before, or ahead of this one.
+void Vme::begin(bool over) {
+    const bool fast = later_ && in_data();
+    if (!iack_n_) return look_for(1);
+    // A word that is there in this cycle is given in the next; a word that was written is over at once.
+    if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
+    if (later_) transfer_ += WORD_BYTES;
+    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
+    if (write_n_) {
+        to_lines(word_);
+        read_ahead(Access::WANTED);
+    } else {
+        request_.address = transfer_;
+        request_.data = from_lines();
+        access_ = Access::NEXT;
+    }
+    pull(false);
+}
+
+void Vme::look_for(unsigned cycles) {
+    state_ = State::LOOKS;
+    left_ = cycles;
+}
+
+// The next word of a block, if it may come.
+void Vme::read_ahead(Access access) {
+    ready_ = false;
+    request_.address = transfer_ + WORD_BYTES;
+    if (request_.address % vme::BLOCK_BYTES != 0) access_ = access;
+}
+
+// The address has been looked at: an access is wanted.
+void Vme::look() {
+    if (failed_) {
+        failed_ = false;
+        return pull(true);
+    }
+    if (!later_) {
+        transfer_ = (address_ << 1) & ~(WORD_BYTES - 1);
+        block_ = am_ == vme::A24_USER_BLOCK;
+    }
+    request_ = {transfer_, from_lines(), selected(), !write_n_, false};
+    access_ = Access::WANTED;
+    state_ = State::ASKS;
+}
+
+// Answers with a status/ID if that level waits. The level does so for one cycle more; its line is released at once, and
+// until the lines are free again.
+void Vme::acknowledge() {
+    const unsigned level = address_ & 7;
+    if (!level || !(waiting_ >> (level - 1) & 1)) {
+        state_ = State::WAITS;
+        return;
+    }
+    taken_ = answering_ = 1u << (level - 1);
+    data_out_ = SYSTEM_HIGH | vectors_[level];
+    pull(false);
+}
+
+std::uint32_t Vme::edge(const Write& write, bool taken) {
+    std::uint32_t raised = 0;
+    if (unlocks_) locks_ = unlocks_ = false;
+    const bool answered = answered_;
+    const bool over = access_ == Access::NONE;
+    follow(taken);
+    if (taken_) raised = irq::VME_TAKEN;
+    waiting_ &= ~taken_;
+    taken_ = 0;
+    switch (state_) {
+        case State::WAITS:
+            if (second_.asks()) begin(over);
+            break;
+        case State::LOOKS:
+            if (--left_ > 0) break;
+            if (!iack_n_) {
+                acknowledge();
+            } else {
+                look();
+            }
+            break;
+        case State::ASKS:
+            if (!answered) break;
+            if (error_ || request_.write) {
+                pull(error_);
+            } else {
+                state_ = State::ANSWERS;
+            }
+            break;
+        case State::ANSWERS:
+            to_lines(word_);
+            pull(false);
+            if (block_ && in_data()) read_ahead(Access::NEXT);
+            break;
+        case State::ANSWERED:
+            if (second_.ds_n != 3) break;
+            // A word that was refused ahead of its transfer is asked for once more.
+            if (over && dtack_ && block_ && write_n_ && !ready_ && in_data()) read_ahead(Access::WANTED);
+            dtack_ = berr_ = answering_ = 0;
+            state_ = State::WAITS;
+            unlocks_ = true;
+            later_ = block_;
+            break;
+    }
+    if (second_.as_n) later_ = block_ = ready_ = failed_ = false;
+    if (write.address == reg::VME_BELL) raised |= irq::VME_BELL;
+    if (write.address == reg::VME_WINDOW) window_ = write.data & (reg::VME_WINDOW_MODIFIER | reg::VME_WINDOW_PAGE);
+    if (write.address == reg::VME_INTERRUPT) {
+        const unsigned level = get(reg::VME_INTERRUPT_LEVEL, write.data);
+        vectors_[level] = static_cast<std::uint8_t>(get(reg::VME_INTERRUPT_VECTOR, write.data));
+        waiting_ |= 1u << (level - 1);
+    }
+    answered_ = answers_;
+    answers_ = false;
+    shift();
+    return raised;
+}
+
+// The lines go on by a flip-flop.
+void Vme::shift() {
+    second_ = first_;
+    first_ = held_;
+    held_ = given_;
+    irq_ = waiting_ & ~answering_;
+    idle_ = !(held_.low() || first_.low() || second_.low() || access_ != Access::NONE);
+}
+
+bool Vme::has(std::uint32_t address, bool to_write) {
+    switch (address) {
+        case reg::VME_INTERRUPT:
+        case reg::VME_WINDOW: return true;
+        case reg::VME_BELL: return to_write;
+        default: return false;
+    }
+}
+
+bool Vme::refuses(std::uint32_t address, std::uint32_t data) const {
+    if (address != reg::VME_INTERRUPT) return false;
+    const unsigned level = get(reg::VME_INTERRUPT_LEVEL, data);
+    return !level || waiting_ >> (level - 1) & 1;
+}
+
+std::uint32_t Vme::load(std::uint32_t address) const {
+    switch (address) {
+        case reg::VME_INTERRUPT: return put(reg::VME_INTERRUPT_PENDING, waiting_);
+        case reg::VME_WINDOW: return window_;
+        default: return 0;
+    }
+}
+
+}  // namespace nectar::fast

@@ -1,0 +1,113 @@
+// A HUB in C++, written from docs/hub.md: the same cycles at its pins as the RTL. docs/engine.md, "Fast boards".
+//
+// step() is a clock cycle. All parts see the state at its beginning: what a part changes for others stands in
+// `pulses_` until the end of the cycle, when the tables take it. The parts run in the order of the files: the central
+// controller (hub_central.cpp, hub_supervisor.cpp), then the ports (hub_port.cpp), then reply bus, tables and watchdog
+// (hub.cpp). Only ports at which something is under way are visited.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "board.h"
+#include "hub_port.h"
+#include "hub_state.h"
+#include "mask.h"
+
+namespace nectar::fast {
+
+class Hub : private HubState {
+  public:
+    Hub(unsigned ports, Pins& pins);
+
+    // A rising edge of the clock.
+    void edge();
+
+  private:
+    static constexpr int NOT_COUNTED = -1;
+    static constexpr std::int64_t ERROR_SHOWN = 2;
+    // Counter of a refusal, or NOT_COUNTED.
+    static int counted(std::uint8_t error);
+
+    void reset();
+    void step();
+    bool is_busy() const;
+    void empty(unsigned port);
+    void settle_queue(unsigned port);
+    void settle_output(unsigned port);
+
+    // Central controller.
+    void control();
+    void decide();
+    void check(Mask but);
+    bool takes(const Order& decision, bool is_last, unsigned port, bool had) const;
+    void form_order();
+    std::uint8_t refusal(const Order& order) const;
+    void answer(Order& order);
+    void act(Order& order);
+    void respond(const Order& order);
+    std::uint8_t lock_holder(unsigned output) const;
+
+    // Supervisor commands.
+    void supervise();
+    std::uint8_t supervisor_error(const Order& order) const;
+    void carry_out(Supervision& work);
+    std::uint8_t shown(std::uint8_t offset) const;
+    std::uint8_t flags(unsigned port) const;
+    void look(Supervision& work);
+    void vacate(Mask place);
+
+    // Ports.
+    void decode(unsigned port);
+    void decode_byte(unsigned port, HubPort& p);
+    void command_arrived(unsigned port, HubPort& p);
+    void output(unsigned port);
+    std::uint16_t reply_symbol(HubPort& p);
+    void head(unsigned port);
+    void pass(unsigned port, HubPort& p);
+    void execute(unsigned port, HubPort& p);
+    void end(unsigned port, HubPort& p);
+    void give_answer(unsigned port, HubPort& p, bool done, std::uint8_t value);
+    void load_inputs();
+
+    // Reply bus.
+    void bus(Mask sources);
+    void route(Flight& flight);
+    void deliver(Flight& flight);
+    void append_replies();
+
+    // Tables and watchdog.
+    void count(unsigned port, hub::CounterId counter, std::int64_t late = 0);
+    void commit_tables();
+    void commit_locks();
+    void watch(Mask held);
+
+    unsigned ports_;
+    unsigned names_;  // numbers that the low bits of a parameter can tell apart
+    Mask all_;
+    std::unique_ptr<HubPort[]> port_;
+
+    // Pins, and what the wrapper of an RTL board keeps of them for a cycle.
+    std::uint8_t clk_ = 0;
+    std::uint8_t clk_before_ = 0;
+    std::uint8_t rst_ = 1;
+    std::uint8_t idle_ = 0;
+    std::uint8_t hub_id_ = 0;
+    alignas(16) std::uint8_t rx_valid_[MOST_PORTS] = {};
+    alignas(16) std::uint8_t tx_ready_[MOST_PORTS] = {};
+    alignas(16) std::uint8_t tx_valid_[MOST_PORTS] = {};
+    std::uint16_t rx_payload_[MOST_PORTS] = {};
+    std::uint16_t tx_payload_[MOST_PORTS] = {};
+    std::uint16_t held_payload_[MOST_PORTS] = {};
+    std::uint16_t levels_[MOST_PORTS] = {};
+    Mask held_valid_;
+    Mask held_ready_;
+    bool held_rst_ = true;
+    bool resetting_ = true;
+    std::int64_t now_ = 0;
+    bool reset_next_ = false;
+    std::uint8_t owners_[MOST_PORTS] = {};   // input connected to each output
+    std::uint8_t lockers_[MOST_PORTS] = {};
+};
+
+}  // namespace nectar::fast

@@ -1,0 +1,342 @@
+// The ports of a fast HUB. docs/hub.md, "Input side of a port" and "Output side of a port"; docs/wire.md.
+
+#include "hub.h"
+
+namespace nectar::fast {
+
+namespace {
+
+constexpr auto code(Control control) { return static_cast<std::uint16_t>(control); }
+
+Arrival kind_of(std::uint16_t symbol, bool enabled) {
+    if (!(symbol & CONTROL_BIT)) return enabled ? Arrival::BYTE : Arrival::NOTHING;
+    switch (static_cast<Control>(symbol)) {
+        case Control::IDLE: return Arrival::NOTHING;
+        case Control::START: return enabled ? Arrival::FRAME : Arrival::REFUSED;
+        case Control::COMMAND: return enabled ? Arrival::COMMAND : Arrival::REFUSED;
+        case Control::REPLY: return enabled ? Arrival::REPLY : Arrival::REFUSED;
+        case Control::END: return enabled ? Arrival::FRAME : Arrival::NOTHING;
+        case Control::READY: return enabled ? Arrival::READY : Arrival::NOTHING;
+    }
+    return enabled ? Arrival::RESERVED : Arrival::NOTHING;
+}
+
+// Whether a HUB takes the command from its queue.
+bool is_own(std::uint8_t op, std::uint8_t hub, std::uint8_t id) {
+    if (op == hub::CLOSE_ALL) return false;
+    const bool any = op == hub::ECHO_REPLY || op == hub::IDENTITY_REPLY || op == hub::SIZE_REPLY;
+    return hub == id || (hub == hub::ANY_HUB && any);
+}
+
+}  // namespace
+
+// What stands in the input registers in the next cycle.
+void Hub::load_inputs() {
+    Mask loads = held_valid_ & ~looped_here_;
+    Mask arriving;
+    each(loads, [&](unsigned n) {
+        HubPort& p = port_[n];
+        p.symbol = held_payload_[n];
+        p.kind = kind_of(p.symbol, has(enabled_here_, n));
+        if (p.kind != Arrival::NOTHING) add(arriving, n);
+    });
+    each(looped_here_ & looping_, [&](unsigned n) {
+        HubPort& p = port_[n];
+        p.symbol = p.looped;
+        p.kind = kind_of(p.symbol, has(enabled_here_, n));
+        if (p.kind != Arrival::NOTHING) add(arriving, n);
+    });
+    arriving_ = arriving;
+}
+
+// Takes the symbol in the input register.
+void Hub::decode(unsigned n) {
+    HubPort& p = port_[n];
+    if (p.kind == Arrival::REFUSED) count(n, hub::CounterId::DISABLED);
+    if (!has(enabled_here_, n)) return;
+    switch (p.kind) {
+        case Arrival::NOTHING:
+        case Arrival::REFUSED: return;
+        case Arrival::READY: add(heard_, n); return;
+        case Arrival::BYTE: decode_byte(n, p); return;
+        default: break;
+    }
+    // A control code cuts a reply, and all but a reply and a reserved code cut a command.
+    if (p.reply_place) count(n, hub::CounterId::REPLY_CUT);
+    p.reply_place = p.kind == Arrival::REPLY;
+    if (p.kind == Arrival::REPLY) return;
+    if (p.kind == Arrival::RESERVED) {
+        count(n, hub::CounterId::RESERVED);
+        return;
+    }
+    if (p.arrived) count(n, hub::CounterId::COMMAND_CUT);
+    p.arrived = 0;
+    drop(partial_, n);
+    const unsigned room = p.queue.room();
+    if (p.kind == Arrival::COMMAND) {
+        p.arrived = 1;
+        p.fate = room >= COMMAND_LENGTH ? Fate::GOOD : Fate::SPOILED;
+        if (p.fate == Fate::GOOD) add(partial_, n);
+        if (p.fate == Fate::SPOILED) count(n, hub::CounterId::OVERRUN);
+    } else if (room) {
+        p.queue.put(p.symbol);
+        add(queued_, n);
+    } else {
+        count(n, hub::CounterId::OVERRUN);
+    }
+}
+
+void Hub::decode_byte(unsigned n, HubPort& p) {
+    const auto byte = static_cast<std::uint8_t>(p.symbol);
+    if (p.reply_place) {
+        if (p.reply_place == 1) p.reply_refused = p.replies_arrived.full();
+        p.reply_arriving.bytes[p.reply_place - 1] = byte;
+        if (p.reply_place++ < COMMAND_LENGTH - 1) return;
+        p.reply_place = 0;
+        if (p.reply_refused) {
+            count(n, hub::CounterId::REPLY_LOST);
+        } else {
+            p.replies_arrived.push(p.reply_arriving);
+            add(sources_, n);
+        }
+        return;
+    }
+    if (!p.arrived) {
+        if (p.queue.room()) {
+            p.queue.put(p.symbol);
+            add(queued_, n);
+        } else {
+            count(n, hub::CounterId::OVERRUN);
+        }
+        return;
+    }
+    if (p.fate == Fate::SPOILED) count(n, hub::CounterId::OVERRUN);
+    p.frame[p.arrived++] = byte;
+    if (p.arrived < COMMAND_LENGTH) return;
+    p.arrived = 0;
+    drop(partial_, n);
+    command_arrived(n, p);
+}
+
+// The last byte of a command is there.
+void Hub::command_arrived(unsigned n, HubPort& p) {
+    const std::uint8_t op = p.frame[1], id = p.frame[2], param = p.frame[3];
+    if (is_own(op, id, hub_id_)) {
+        const bool flush = op == hub::FLUSH_REPLY && (p.fate == Fate::GOOD || p.fate == Fate::SPOILED);
+        if (p.fate != Fate::GOOD && !flush) return;
+        if (flush) {
+            add(cleared_, n);
+            count(n, hub::CounterId::FLUSHED);
+        }
+        p.queue.put(Queue::OWN | op);
+        p.queue.put(param);
+    } else {
+        if (p.fate != Fate::GOOD) return;
+        p.queue.put(code(Control::COMMAND));
+        p.queue.put(op == hub::CLOSE_ALL ? Queue::CLOSES | op : op);
+        p.queue.put(id);
+        p.queue.put(param);
+    }
+    add(queued_, n);
+}
+
+// -- output side ------------------------------------------------------------------------------------
+
+// Takes the next symbol of the replies.
+std::uint16_t Hub::reply_symbol(HubPort& p) {
+    if (!p.sending) {
+        p.sends_own = p.answers && (!p.own_last || p.replies.empty());
+        p.own_last = p.sends_own;
+        p.sending = 1;
+        return code(Control::REPLY);
+    }
+    const Reply& reply = p.sends_own ? p.answer : p.replies.front();
+    const std::uint8_t byte = reply.bytes[p.sending - 1];
+    if (++p.sending < COMMAND_LENGTH) return byte;
+    p.sending = 0;
+    if (p.sends_own) {
+        p.answers = false;
+        p.answered = now_;
+    } else {
+        p.replies.pop();
+    }
+    return byte;
+}
+
+void Hub::output(unsigned n) {
+    HubPort& p = port_[n];
+    const bool ended = has(ended_, n);
+    const bool enters = p.fresh && p.valid && p.out == code(Control::START);
+    const bool load = !p.valid || has(looped_here_, n) || has(held_ready_, n);
+    Beat comes;
+    bool any = false;
+    if (p.behind && !p.has_beside) {
+        comes = p.waiting[0];
+        p.waiting[0] = p.waiting[1];
+        --p.behind;
+        any = true;
+    }
+    drop(closing_, n);
+    if (load) {
+        const bool leaves = p.has_beside || any;
+        const Beat& leaving = p.has_beside ? p.beside : comes;
+        p.valid = leaves;
+        p.out = leaving.symbol;
+        if (leaves && leaving.closes && !ended) add(closing_, n);
+        p.has_beside = true;
+        if (p.readies) {
+            --p.readies;
+            p.beside = {code(Control::READY), false};
+        } else if (p.sending || p.answers || !p.replies.empty()) {
+            p.beside = {reply_symbol(p), false};
+        } else {
+            p.has_beside = false;
+        }
+    } else if (!p.has_beside && any) {
+        p.beside = comes;
+        p.has_beside = true;
+    }
+    if (ended) p.beside.closes = p.waiting[0].closes = p.waiting[1].closes = false;
+    p.fresh = load;
+    if (enters) add(starts_, n);
+}
+
+// -- head of the queue ------------------------------------------------------------------------------
+
+void Hub::give_answer(unsigned n, HubPort& p, bool done, std::uint8_t value) {
+    if (!(p.op & hub::REPLY) || p.op == hub::HELLO_ASK) return;
+    p.answer = {{static_cast<std::uint8_t>((p.op & ~hub::REPLY) | (done ? hub::REPLY : 0)), hub_id_, value}};
+    p.answers = true;
+    add(sending_, n);
+}
+
+void Hub::head(unsigned n) {
+    HubPort& p = port_[n];
+    const bool halts = has(halting_, n);
+    const bool ends = halts || has(expired_, n);
+    const bool resumes = has(resumes_, n);
+    const bool responds = response_port_ == n;
+    const bool readable = p.queue.readable();
+    const bool waits = p.asked || p.answers || p.answered == now_;
+    const bool passing = !halts && (p.state == Head::PASS || resumes);
+    if (responds) {
+        if (counted(response_.error) != NOT_COUNTED) count(n, static_cast<hub::CounterId>(counted(response_.error)));
+        give_answer(n, p, !response_.error, response_.error ? response_.error : response_.value);
+        p.asked = false;
+    }
+    if (responds || resumes) add(pulses_.moved, n);
+    switch (p.state) {
+        case Head::PASS: break;
+        case Head::PARAMETER:
+            if (halts) {
+                p.state = Head::PASS;
+            } else if (readable) {
+                p.param = static_cast<std::uint8_t>(p.queue.oldest());
+                p.queue.pop();
+                p.state = Head::EXECUTE;
+            }
+            break;
+        case Head::EXECUTE:
+            execute(n, p);
+            if (p.state == Head::WAIT && ends) add(giving_up_, n);
+            break;
+        case Head::END:
+            end(n, p);
+            p.state = Head::PASS;
+            break;
+        case Head::WAIT:
+            if (responds || resumes) {
+                p.state = Head::PASS;
+            } else if (ends) {
+                add(giving_up_, n);
+            }
+            break;
+        case Head::CLOSING:
+            if (!p.targets) p.state = Head::PASS;
+            break;
+    }
+    if (p.state != Head::WAIT) drop(giving_up_, n);
+    if (!passing || !readable) return;
+    if (!(p.queue.oldest() & Queue::OWN)) {
+        pass(n, p);
+    } else if (!waits) {
+        p.op = static_cast<std::uint8_t>(p.queue.oldest());
+        p.queue.pop();
+        add(pulses_.moved, n);
+        p.in_run = false;
+        p.state = Head::PARAMETER;
+    }
+}
+
+// Passes a symbol on, if all connected outputs can take it.
+void Hub::pass(unsigned n, HubPort& p) {
+    if (p.targets & full_) return;
+    const std::uint16_t entry = p.queue.oldest();
+    p.queue.pop();
+    add(pulses_.moved, n);
+    const auto symbol = static_cast<std::uint16_t>(entry & 0x1FF);
+    const bool is_code = symbol == code(Control::COMMAND);
+    // Place in a close all, 1 to 4, or 0; its code does not tell yet.
+    if (p.closing) {
+        p.closing = p.closing == COMMAND_LENGTH ? 0 : p.closing + 1;
+    } else if (entry & Queue::CLOSES) {
+        p.closing = 2;
+    }
+    const bool closes = p.closing == COMMAND_LENGTH;
+    if (symbol == code(Control::START)) {
+        count(n, hub::CounterId::PACKETS);
+        add(pulses_.send_ready, n);
+    }
+    if (p.targets) {
+        p.in_run = false;
+        each(p.targets, [&](unsigned o) {
+            HubPort& to = port_[o];
+            to.waiting[to.behind++] = {symbol, closes && !has(ended_, o)};
+        });
+        pulses_.pushed |= p.targets;
+        if (closes) p.state = Head::CLOSING;
+    } else if (p.closing) {
+        p.in_run = false;
+    } else if (!is_code) {
+        if (!p.in_run) count(n, hub::CounterId::NO_CONNECTION);
+        p.in_run = true;
+    }
+    if (closes) p.closing = 0;
+}
+
+void Hub::execute(unsigned n, HubPort& p) {
+    p.error = 0;
+    switch (p.op) {
+        case hub::CLOSE:
+        case hub::CLOSE_REPLY:
+            if (p.param >= ports_ || p.param == n) {
+                p.error = hub::BAD_PORT;
+            } else if (!has(p.targets, p.param)) {
+                p.error = hub::NOT_MINE;
+            }
+            p.state = Head::END;
+            return;
+        case hub::CLOSE_MINE:
+        case hub::CLOSE_MINE_REPLY:
+        case hub::CLOSE_ALL_REPLY: p.state = Head::END; return;
+        default: break;
+    }
+    p.asked = true;
+    p.state = Head::WAIT;
+    requests_[n] = {p.op, p.param, now_ + 1};
+    add(asked_, n);
+}
+
+// A command that closes, in its second cycle.
+void Hub::end(unsigned n, HubPort& p) {
+    give_answer(n, p, !p.error, p.error ? p.error : p.param);
+    if (p.error) {
+        count(n, static_cast<hub::CounterId>(counted(p.error)));
+    } else if (p.op == hub::CLOSE || p.op == hub::CLOSE_REPLY) {
+        add(pulses_.closed_here, p.param);
+    } else {
+        add(pulses_.close_mine, n);
+    }
+}
+
+}  // namespace nectar::fast
