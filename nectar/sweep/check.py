@@ -80,7 +80,7 @@ def check(sweep, build=True):
     for values in sweep.checks():
         options = run.parse(parser, sweep.words(values))
         if not build and options.backend == "engine":
-            options.backend = "model"
+            options.backend, options.boards, options.rtl, options.threads = "model", "rtl", None, None
         first = first or values
         changed = [f"{name}={value}" for name, value in values.items() if value != first[name]]
         try:

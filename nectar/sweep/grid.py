@@ -9,9 +9,21 @@ from ..cli.errors import UsageError
 __all__ = ["OPTIONS", "Run", "Sweep", "values_of"]
 
 #: Options of ``nectar run`` that a sweep may set; another name is an option of the program.
-OPTIONS = ("topology", "profile", "backend", "faults", "seed", "routes", "max-time", "stall-time")
+OPTIONS = (
+    "topology",
+    "profile",
+    "backend",
+    "boards",
+    "rtl",
+    "threads",
+    "faults",
+    "seed",
+    "routes",
+    "max-time",
+    "stall-time",
+)
 #: Those that decide which boards are simulated: they are checked in every combination.
-BOARDS = ("topology", "profile", "backend")
+BOARDS = ("topology", "profile", "backend", "boards", "rtl")
 #: Options that name a file, or a board at this machine: for one run only.
 _FOR_ONE = (
     "waves",
@@ -77,8 +89,11 @@ class Sweep:
         ]
 
     def words(self, values, seed=None):
-        """What stands behind ``nectar run`` for these values."""
+        """What stands behind ``nectar run`` for these values. A run has one thread unless the sweep says otherwise:
+        there are as many runs at a time as processor cores."""
         ours = {name: value for name, value in values.items() if name in OPTIONS}
+        if ours.get("backend", "engine") == "engine":
+            ours.setdefault("threads", "1")
         if seed is not None:
             ours["seed"] = seed
         theirs = [word for name, value in values.items() if name not in OPTIONS for word in (f"--{name}", value)]

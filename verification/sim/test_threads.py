@@ -147,8 +147,8 @@ class _Sanitised(build.Build):
 
     _cxx_flags = (*build.Build._cxx_flags, "-fsanitize=thread", "-g1")
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
         self.flags = build.digest(self.flags, *self._cxx_flags)
 
 
@@ -169,23 +169,27 @@ _UNDER_SANITISER = """
 import sys
 from nectar.sim import build, engine
 from nectar.verification.sim import test_threads
-build.library = lambda *arguments: sys.argv[1]
+build.library = lambda *arguments, **options: sys.argv[1]
 engine.cores = lambda: 3
-test_threads.unrecorded(test_threads.small(), 10, 3)
-test_threads.record(test_threads.small(), 10, threads=3)
+engine.SHARED_NS = 0.0
+options = test_threads.BOARDS[sys.argv[2]](test_threads.small())
+test_threads.unrecorded(test_threads.small(), 10, 3, **options)
+test_threads.record(test_threads.small(), 10, threads=3, **options)
 """
 
 
 @pytest.mark.nightly
-def test_a_thread_sanitiser_finds_nothing():
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_thread_sanitiser_finds_nothing(boards):
     """Takes the compiler's own sanitiser, if it has one."""
     command, _ = build.compiler()
     runtime = subprocess.run([*command, "-print-file-name=libtsan.so"], capture_output=True, text=True).stdout.strip()
     if not os.path.isabs(runtime):
         pytest.skip("the compiler has no thread sanitiser")
-    library = _Sanitised((4,), "prototype", None, None).make("sanitised", ".so", build._CORE, ["-shared"])
+    simulator = _Sanitised((4,), "prototype", None, None, fast=["fastcab", "fasthub4"])
+    library = simulator.make("sanitised", ".so", [*build._CORE, *build._RTL], ["-shared"])
     outcome = subprocess.run(
-        [sys.executable, "-c", _UNDER_SANITISER, library],
+        [sys.executable, "-c", _UNDER_SANITISER, library, boards],
         env={**os.environ, "LD_PRELOAD": runtime, "TSAN_OPTIONS": "exitcode=66"},
         capture_output=True,
         text=True,
