@@ -187,7 +187,7 @@ class Engine {
     bool given_ = false;           // the CPU at turn_ has got its operations
     std::unique_ptr<Recording> waves_;
     Costs costs_;
-    double load_ns_ = 0;           // of the evaluations of an edge, in the mean of the last ones
+    double load_ns_ = 0;           // of the dear evaluations of an edge, in the mean of the last ones
     std::uint64_t edges_ = 0;
     std::size_t thread_count_ = 1; // to be used
     double shared_ns_ = 0;

@@ -24,8 +24,10 @@ constexpr double RISE = 4;
 // Edges in the mean of what their evaluations cost, and edges between two looks at who evaluates what.
 constexpr double EDGES = 256;
 constexpr std::uint64_t SHARED_OUT = 1 << 12;
-// Host time in ns of the evaluations of an edge from which on threads pay, and edges before this is known.
+// Host time in ns of the evaluations of an edge from which on threads pay, and edges before this is known. Boards that
+// take less than DEAR_NS do not count: to hand them over takes as long.
 constexpr double PAYS_NS = 1e4;
+constexpr double DEAR_NS = 500;
 constexpr std::uint64_t KNOWN = 1 << 11;
 
 inline void breathe() {
@@ -55,6 +57,7 @@ void Work::publish() {
     }
 }
 
+// A board that nobody has taken yet; null if there is none.
 Board* Work::take(std::size_t thread) {
     for (std::size_t i = 0; i < shares_.size(); ++i) {
         Share& share = shares_[(thread + i) % shares_.size()];
@@ -64,6 +67,16 @@ Board* Work::take(std::size_t thread) {
         if ((state & UINT32_MAX) < state >> 32) return share.boards[state & UINT32_MAX];
     }
     return nullptr;
+}
+
+bool Work::help(std::size_t thread) {
+    std::uint32_t done = 0;
+    while (Board* board = take(thread)) {
+        evaluate(*board);
+        ++done;
+    }
+    if (done) open_.fetch_sub(done, std::memory_order_release);
+    return done;
 }
 
 Threads::Threads(std::size_t count, std::vector<Work*> works) : works_(std::move(works)) {
@@ -87,10 +100,7 @@ void Threads::call() {
 }
 
 void Threads::finish(Work& work) {
-    while (Board* board = work.take(0)) {
-        evaluate(*board);
-        work.finished();
-    }
+    work.help(0);
     for (int waits = 0; !work.done(); ++waits) {
         if (waits < WAITS) {
             breathe();
@@ -100,16 +110,9 @@ void Threads::finish(Work& work) {
     }
 }
 
-// Evaluates a board; false if there is none.
+// Evaluates the boards of an edge; false if there are none.
 bool Threads::help(std::size_t thread) {
-    for (Work* work : works_) {
-        if (Board* board = work->take(thread)) {
-            evaluate(*board);
-            work->finished();
-            return true;
-        }
-    }
-    return false;
+    return std::any_of(works_.begin(), works_.end(), [&](Work* work) { return work->help(thread); });
 }
 
 void Threads::serve(std::size_t thread) {
@@ -202,17 +205,19 @@ void Engine::share_out() {
 void Engine::measure(Group& group) {
     double sum = 0;
     double most = 0;
+    double dear = 0;
     for (Board* board : group.under_way) {
         board->load_ns += board->cost_ns;
         sum += board->cost_ns;
         most = std::max(most, board->cost_ns);
+        dear += board->cost_ns < DEAR_NS ? 0 : board->cost_ns;
     }
     group.cost_ns = sum;
     costs_.sum += sum;
     for (std::size_t size = 0; size < Costs::SIZES; ++size) {
         costs_.ideal[size] += std::max(sum / static_cast<double>(2 << size), most);
     }
-    load_ns_ += (sum - load_ns_) / EDGES;
+    load_ns_ += (dear - load_ns_) / EDGES;
     ++edges_;
     if (threads_) {
         if (edges_ % SHARED_OUT == 0) share_out();

@@ -26,14 +26,15 @@ class Work {
     void add(Board& board);
     void publish();
 
-    // A board that nobody has taken yet, first of the share of `thread`; null if there is none.
-    Board* take(std::size_t thread);
-    void finished() { open_.fetch_sub(1, std::memory_order_release); }
+    // Evaluates boards, first those of the share of `thread`, until all are taken. Returns whether there were any.
+    bool help(std::size_t thread);
 
     // All boards have been evaluated.
     bool done() const { return open_.load(std::memory_order_acquire) == 0; }
 
   private:
+    Board* take(std::size_t thread);
+
     struct alignas(64) Share {
         std::atomic<std::uint64_t> state{0};  // upper half: how many boards; lower half: how many have been asked for
         std::vector<Board*> boards;

@@ -194,7 +194,16 @@ def test_every_combination_runs_and_each_repeat_has_the_next_seed():
     runs = sweep.runs()
     assert len(runs) == 8 and [each.number for each in runs] == list(range(8))
     assert [each.seed for each in runs[:2]] == [7, 8] and runs[0].values == {"size": "1", "seed": "7", "faults": "a,b"}
-    assert sweep.words(runs[0].values, 7) == ["--seed=7", "--faults=a,b", "p.py", "--", "--size", "1", "x"]
+    assert sweep.words(runs[0].values, 7) == [
+        "--seed=7",
+        "--faults=a,b",
+        "--threads=1",
+        "p.py",
+        "--",
+        "--size",
+        "1",
+        "x",
+    ]
     assert len(sweep.checks()) == 3, "each value once"
     assert len(Sweep("p.py", values_of(["topology=a,b", "profile=c,d"])).checks()) == 4, "boards in all combinations"
 
@@ -236,6 +245,15 @@ def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_pa
         (["--set", "topology=hub:2,hub:0"], "hub:0: a HUB of 16 ports takes 1 to 16 CABs"),
         (["--set", "profile=modern,old"], "--set profile=old: --profile: there is no profile 'old'"),
         (["--set", "backend=model,mode"], "--set backend=mode: --backend mode: there is no such back end"),
+        (
+            ["--set", "boards=fast,slow", "--set", "backend=engine"],
+            "--set boards=slow: --boards slow: boards are rtl or",
+        ),
+        (
+            ["--set", "threads=1,x", "--set", "backend=engine"],
+            "--set threads=x: --threads x: give a whole number from 1",
+        ),
+        (["--set", "threads=1"], "--threads cannot be used with --backend model: it has one thread"),
         (["--set", "waves=a"], "--set waves=a: --waves is for one run"),
         (["--set", "seed=x"], "--set seed=x: not a seed"),
         (["--set", "size"], "--set size: write a name and its values, as in --set size=64,1024"),
