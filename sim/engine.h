@@ -74,15 +74,16 @@ struct Group {
     std::vector<Board*> under_way;      // boards of the last edge
     bool open = false;                  // these have not been settled: next_ps is the earliest that it can be
     std::unique_ptr<Work> work;         // of threads
-    double cost_ns = 0;                 // of the evaluations of the last edge
+    double cost_ns = 0;                 // of the evaluations of the last edge that was measured
+    unsigned unmeasured = 0;            // edges till the next that is
 
     std::int64_t time_of(std::int64_t number) const { return number == NEVER ? NEVER : phase + number * period; }
     // Number of the first edge that is not before `time`.
     std::int64_t edge_at(std::int64_t time) const { return time <= phase ? 0 : (time - phase + period - 1) / period; }
 };
 
-// What was measured of the evaluations of all edges, in ns of the host's time: their sum, and how long they take with
-// 2, 4, 8, 16 threads that never wait for anything but the last board of an edge.
+// What the evaluations of all edges have cost in ns of the host's time, by those that were measured: their sum, and
+// how long they take with 2, 4, 8, 16 threads that never wait for anything but the last board of an edge.
 struct Costs {
     static constexpr std::size_t SIZES = 4;
     double sum = 0;
@@ -188,7 +189,7 @@ class Engine {
     std::unique_ptr<Recording> waves_;
     Costs costs_;
     double load_ns_ = 0;           // of the dear evaluations of an edge, in the mean of the last ones
-    std::uint64_t edges_ = 0;
+    std::uint64_t edges_ = 0;      // that were measured
     std::size_t thread_count_ = 1; // to be used
     double shared_ns_ = 0;
     std::unique_ptr<Threads> threads_;
