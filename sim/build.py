@@ -70,7 +70,9 @@ _DEFINES = [
     "-DVM_TRACE_FST=0",
     "-DVM_TRACE_SAIF=0",
 ]
-_RUNTIME = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
+#: Verilator's own files; the evaluation of a board without waveforms calls nothing of them. Those that are not used
+#: while waveforms are written, either, are compiled as quickly as can be.
+_RUNTIME, _SLOW_RUNTIME = ["verilated_vcd_c.cpp"], ["verilated.cpp", "verilated_threads.cpp"]
 _CORE = [
     "api.cpp",
     "engine.cpp",
@@ -137,7 +139,7 @@ class Build:
         self.hdl = digest(*versions, *texts(sorted(_HDL.rglob("*.py")))) if versions else ""
         self.flags = digest(
             *versions,
-            repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _CORE, _RTL)),
+            repr((VERILATOR_FLAGS, _CXX_FLAGS, _SLOW_FLAGS, _DEFINES, _RUNTIME, _SLOW_RUNTIME, _CORE, _RTL)),
             platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
@@ -207,10 +209,11 @@ class Build:
             # The Verilog decides, not the Python that it was made from.
             jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
         if self.boards:
-            runtime = directory / "runtime.cpp"
-            runtime.write_text("".join(f'#include "{source}"\n' for source in _RUNTIME))
+            runtime = {directory / "runtime.cpp": _RUNTIME, directory / "runtime__Slow.cpp": _SLOW_RUNTIME}
+            for file, sources_of in runtime.items():
+                file.write_text("".join(f'#include "{source}"\n' for source in sources_of))
             key = digest(self.flags)
-            parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([runtime], includes))
+            parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([*runtime], includes))
         for part, files in self._around(directory, sources):
             ours = self.quick if part == "fast" else self.ours
             key = digest(self.flags, ours, part, *(file.read_bytes() for file in files))
