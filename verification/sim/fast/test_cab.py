@@ -13,6 +13,7 @@ from nectar.sim.topology import load
 from nectar.verification import seeds
 from nectar.verification.sim.fast import cab_boards
 from nectar.verification.sim.test_sleep import record
+from nectar.verification.sim.test_vme import BASE, SIZE, run
 
 
 def lockstep(kind, seed, cycles):
@@ -44,14 +45,43 @@ def test_both_show_the_same_in_every_cycle_of_a_long_run(kind):
     everything(kind, 100, 300_000)
 
 
+def fast(topology, monkeypatch):
+    """From here on engines with this topology have fast CABs."""
+    library = cab_boards.engine(sorted({hub.ports for hub in topology.hubs.values()}))
+    monkeypatch.setattr(build, "library", lambda *arguments, **options: library)
+
+
 @pytest.mark.parametrize("name, seed", [("hub:4", 1), ("figure7", 2)])
 def test_a_system_of_fast_cabs_does_the_same_at_the_same_time(name, seed, monkeypatch):
     """Every symbol on every fiber, every packet, every reading of a clock, the time of the end."""
     topology = load(name)
     expected, cycles = record(topology, seed)
-    sizes = sorted({hub.ports for hub in topology.hubs.values()})
-    library = cab_boards.engine(sizes)
-    monkeypatch.setattr(build, "library", lambda *arguments, **options: library)
+    fast(topology, monkeypatch)
     seen, fast_cycles = record(topology, seed)
     assert seen == expected
     assert cycles == fast_cycles
+
+
+async def timed(door):
+    """A node that stores and loads words, bytes and blocks: what it has loaded, and when."""
+    random = seeds.rng("timed node")
+    seen = []
+    for _ in range(40):
+        size = random.choice((1, 2, 4))
+        where = BASE + random.randrange(SIZE // 8) * 4
+        length = random.randrange(1, 600)
+        if random.random() < 0.5:
+            door.write(where, random.randrange(1 << 8 * size), size)
+            door.write_block(where, random.randbytes(length))
+        else:
+            seen.append(await door.read(where, size))
+            seen.append(await door.read_block(where, length))
+        seen.append(await door.now())
+    return seen
+
+
+def test_a_node_at_a_fast_cab_sees_the_same_at_the_same_time(monkeypatch):
+    """Loads, stores, interrupts and their acknowledgments (docs/vme.md)."""
+    expected = run(timed, interrupts=5)
+    fast(load("hub:1"), monkeypatch)
+    assert run(timed, interrupts=5) == expected
