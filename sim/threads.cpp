@@ -27,8 +27,8 @@ constexpr unsigned ONE_OF = 8;
 // what.
 constexpr double EDGES = 32;
 constexpr std::uint64_t SHARED_OUT = 1 << 9;
-// Host time in ns of the evaluations of an edge from which on threads pay, and measured edges before this is known. Boards
-// that take less than DEAR_NS do not count: to hand them over takes as long.
+// Host time in ns of the evaluations of an edge from which on threads pay, and measured edges before this is known.
+// Boards that take less than DEAR_NS do not count: to hand them over takes as long.
 constexpr double PAYS_NS = 1e4;
 constexpr double DEAR_NS = 500;
 constexpr std::uint64_t KNOWN = 1 << 8;
