@@ -153,9 +153,15 @@ def execute(options, load=Program):
         return _execute(options, load, awaits)
 
 
-def _execute(options, load, awaits):
-    from ..software.errors import ProgramError
+def check(options, load):
+    """Raises the UsageError of whatever can be told before a machine is made; nothing is built or run. ``load``: as
+    for ``execute``."""
+    _asked(options, load)
 
+
+def _asked(options, load):
+    """What ``options`` ask for, checked: the program, the faults, the stall time in seconds, the record, and a function
+    that makes the system."""
     if options.backend not in BACKENDS:
         raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
     if options.routes not in ROUTES:
@@ -175,13 +181,23 @@ def _execute(options, load, awaits):
     for name in waves["wave_boards"] or ():
         if name not in (there := [*topology.hubs, *topology.cabs]):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
-
     if boards is None:
         record.pcap.check(fibers_of(topology))
         check_kinds(kinds, waves, topology, profile, _nodes(program, topology))
-        system = _system(options, program, topology, profile, waves | kinds | threads, record, max_time)
-    else:
-        system = boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+
+    def make():
+        if boards is None:
+            return _system(options, program, topology, profile, waves | kinds | threads, record, max_time)
+        return boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+
+    return program, faults, stall, record, make
+
+
+def _execute(options, load, awaits):
+    from ..software.errors import ProgramError
+
+    program, faults, stall, record, make = _asked(options, load)
+    system = make()
     awaits.on_found = system.abort
     try:
         _place(faults, system)

@@ -76,18 +76,19 @@ def check(sweep, build=True):
     parser = argparse.ArgumentParser(prog="nectar run")
     run.configure(parser)
     load = functools.cache(_Probe)
-    first = None
-    for values in sweep.checks():
-        options = run.parse(parser, sweep.words(values))
-        if not build and options.backend == "engine":
-            options.backend, options.boards, options.rtl, options.threads = "model", "rtl", None, None
-        first = first or values
-        changed = [f"{name}={value}" for name, value in values.items() if value != first[name]]
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                run.execute(options, load)
-        except UsageError as error:
-            raise (UsageError(f"--set {' '.join(changed)}: {error}") if changed else error) from error
+    combinations = list(sweep.checks())
+    for execute in (run.check, run.execute):  # what needs no machine is refused before one is built
+        for values in combinations:
+            options = run.parse(parser, sweep.words(values))
+            if not build and options.backend == "engine":
+                options.backend, options.boards, options.rtl, options.threads = "model", "rtl", None, None
+            first = combinations[0]
+            changed = [f"{name}={value}" for name, value in values.items() if value != first[name]]
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    execute(options, load)
+            except UsageError as error:
+                raise (UsageError(f"--set {' '.join(changed)}: {error}") if changed else error) from error
 
 
 def program_digest(sweep):
