@@ -4,7 +4,7 @@ import sys
 
 from .errors import UsageError
 from .pcap import PacketRecord
-from .results import check_target
+from .results import check_target, is_stream
 from .sizes import octets, size_text
 from .units import time_text
 from .views import VALUES as VIEW_VALUES
@@ -50,6 +50,7 @@ class Record:
 
         self.pcap = PacketRecord(options)
 
+        self._waves = options.waves
         self._path, level, limit = options.record, options.record_level, options.record_limit
         if self._path is None and level is not None:
             raise UsageError("--record-level needs --record FILE")
@@ -57,6 +58,10 @@ class Record:
             raise UsageError("--record-limit needs --record, --report or --trace")
         check_target("--record", self._path)
         self._views = Views(options, options.program)
+        if self._views and self._path is not None and is_stream(self._path):
+            raise UsageError(
+                f"{self._views.files[0][0]} is made of the recording: --record {self._path} must be a file"
+            )
         if level is not None and level not in LEVELS:
             raise UsageError(f"--record-level {level}: there is no such level; there are {', '.join(LEVELS)}")
         self._groups = LEVELS[level or LEVEL]
@@ -91,22 +96,40 @@ class Record:
         return self._recorder
 
     def close(self, system):
-        """Closes the system and the recording, and tells what the recording lacks. May be called twice."""
+        """Closes the system and the recording, and tells what the recording lacks. May be called twice.
+
+        A file that cannot be written keeps none of the others from being written; UsageError names all of the former.
+        """
         from ..sim.recorder import RecordingError
 
-        recorder, self._recorder = self._recorder, None
-        try:
-            system.close()
+        def views():
             if recorder is not None and self._views:
                 with recorder.recording() as recording:
                     self._views.write(recording, self.whole)
-        except RecordingError as error:
-            system.close()
-            raise refused(error) from error
+
+        recorder, self._recorder = self._recorder, None
+        failures = []
+        try:
+            for step in (system.close, views):
+                try:
+                    step()
+                except BrokenPipeError:
+                    raise
+                except RecordingError as error:
+                    failures.append(refused(error))
+                except UsageError as error:
+                    failures.append(error)
+                except OSError as error:
+                    if self._waves is None:
+                        raise
+                    failures.append(UsageError(f"--waves {self._waves} cannot be written: {error.strerror}"))
         finally:
+            system.close()
             self.pcap.close()
             if recorder is not None:
                 recorder.close()
+        if failures:
+            raise UsageError("; ".join(map(str, failures)))
         if recorder is not None and recorder.full_ps is not None:
             option, path = [("--record", self._path), *self._views.files][self._path is None]
             print(

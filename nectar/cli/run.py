@@ -185,9 +185,12 @@ def _execute(options, load, awaits):
         struck = _told(system)
     except (UsageError, Interrupted) as error:
         _told(system)
+        try:
+            _close(options, system, record)
+        except UsageError as late:
+            raise error.more(f"; {late}") from error
         if options.waves is None:
             raise
-        _close(options, system, record)
         raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
         _close(options, system, record)

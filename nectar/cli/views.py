@@ -53,17 +53,23 @@ class Views:
             raise UsageError(f"--trace {self._trace} needs the package perfetto; {how_to_get('trace')}")
 
     def write(self, recording, complete):
-        """Writes them. ``complete``: whether the simulation came to its end."""
+        """Writes them, also those behind one that cannot be written. ``complete``: whether the simulation came to its
+        end."""
         from ..views.report import page
         from ..views.spans import Spans
 
         with telling(f"writing {self.files[0][1]}"):
-            spans = Spans(recording)
-            if self._report is not None:
-                text = page(spans, title=self._title, complete=complete)
-                _write("--report", self._report, text.encode())
-            if self._trace is not None:
-                _write("--trace", self._trace, _trace(spans, self._trace))
+            spans, refused = Spans(recording), []
+            for option, path in self.files:
+                try:
+                    if option == "--report":
+                        save(path, page(spans, title=self._title, complete=complete).encode())
+                    else:
+                        save(path, _trace(spans, path))
+                except OSError as error:
+                    refused.append(f"{option} {path} cannot be written: {error.strerror}")
+        if refused:
+            raise UsageError("; ".join(refused))
 
 
 def _trace(spans, path):
@@ -77,10 +83,3 @@ def _trace(spans, path):
     data = io.BytesIO()
     perfetto(data, spans)
     return data.getvalue()
-
-
-def _write(option, path, data):
-    try:
-        save(path, data)
-    except OSError as error:
-        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from error
