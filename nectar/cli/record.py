@@ -2,7 +2,7 @@
 
 import sys
 
-from .errors import UsageError
+from .errors import UsageError, together
 from .pcap import PacketRecord
 from .results import check_target, is_stream
 from .sizes import octets, size_text
@@ -10,7 +10,7 @@ from .units import time_text
 from .views import VALUES as VIEW_VALUES
 from .views import Views
 
-__all__ = ["VALUES", "Record", "refused"]
+__all__ = ["VALUES", "Record"]
 
 #: What ends a recording that nobody looks after.
 LIMIT = "1G"
@@ -34,11 +34,6 @@ VALUES = {
     },
     **VIEW_VALUES,
 }
-
-
-def refused(error):
-    """The UsageError for a RecordingError."""
-    return UsageError(f"{getattr(error, 'option', '--record')} {error}")
 
 
 class Record:
@@ -100,36 +95,14 @@ class Record:
 
         A file that cannot be written keeps none of the others from being written; UsageError names all of the former.
         """
-        from ..sim.recorder import RecordingError
-
-        def views():
-            if recorder is not None and self._views:
-                with recorder.recording() as recording:
-                    self._views.write(recording, self.whole)
-
         recorder, self._recorder = self._recorder, None
-        failures = []
         try:
-            for step in (system.close, views):
-                try:
-                    step()
-                except BrokenPipeError:
-                    raise
-                except RecordingError as error:
-                    failures.append(refused(error))
-                except UsageError as error:
-                    failures.append(error)
-                except OSError as error:
-                    if self._waves is None:
-                        raise
-                    failures.append(UsageError(f"--waves {self._waves} cannot be written: {error.strerror}"))
+            together(lambda: self._free(system), lambda: self._write_views(recorder))
         finally:
             system.close()
             self.pcap.close()
             if recorder is not None:
                 recorder.close()
-        if failures:
-            raise UsageError("; ".join(map(str, failures)))
         if recorder is not None and recorder.full_ps is not None:
             option, path = [("--record", self._path), *self._views.files][self._path is None]
             print(
@@ -138,3 +111,19 @@ class Record:
                 "on; give a larger --record-limit or a lower --record-level",
                 file=sys.stderr,
             )
+
+    def _free(self, system):
+        """Frees the boards, which finishes the waveforms."""
+        try:
+            system.close()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if self._waves is None:
+                raise
+            raise UsageError(f"--waves {self._waves} cannot be written: {error.strerror}") from error
+
+    def _write_views(self, recorder):
+        if recorder is not None and self._views:
+            with recorder.recording() as recording:
+                self._views.write(recording, self.whole)

@@ -5,7 +5,7 @@ import io
 
 from ..extras import how_to_get
 from ..live import telling
-from .errors import UsageError
+from .errors import UsageError, together
 from .results import check_target, save
 
 __all__ = ["VALUES", "Views"]
@@ -58,18 +58,15 @@ class Views:
         from ..views.report import page
         from ..views.spans import Spans
 
+        def report():
+            _write("--report", self._report, page(spans, title=self._title, complete=complete).encode())
+
+        def trace():
+            _write("--trace", self._trace, _trace(spans, self._trace))
+
         with telling(f"writing {self.files[0][1]}"):
-            spans, refused = Spans(recording), []
-            for option, path in self.files:
-                try:
-                    if option == "--report":
-                        save(path, page(spans, title=self._title, complete=complete).encode())
-                    else:
-                        save(path, _trace(spans, path))
-                except OSError as error:
-                    refused.append(f"{option} {path} cannot be written: {error.strerror}")
-        if refused:
-            raise UsageError("; ".join(refused))
+            spans = Spans(recording)
+            together(*(report if option == "--report" else trace for option, _ in self.files))
 
 
 def _trace(spans, path):
@@ -83,3 +80,10 @@ def _trace(spans, path):
     data = io.BytesIO()
     perfetto(data, spans)
     return data.getvalue()
+
+
+def _write(option, path, data):
+    try:
+        save(path, data)
+    except OSError as error:
+        raise UsageError(f"{option} {path} cannot be written: {error.strerror}") from error

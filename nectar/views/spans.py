@@ -61,8 +61,8 @@ class Spans:
     repeated : Counter
         (CAB, layer, destination's name) → how often it has sent something once more.
     waits : dict
-        Output of a HUB, as "HUB1.P3" → (picoseconds that the first packets of messages have spent in the HUB before it,
-        in all; the longest of them, and its Message).
+        Output of a HUB, as "HUB1.P3" → (picoseconds in all that the first packets of messages have spent in the HUB
+        before it; the longest of them, and its Message).
     packets, commands, replies, refused, damaged : int
         How many there were on all fibers.
     end_ps : int

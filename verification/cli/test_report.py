@@ -97,6 +97,7 @@ def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch
     [
         (["--report", "no/x.html"], "--report no/x.html cannot be written: there is no directory"),
         (["--report", "x", "--record", "x"], "--report x: --record is the same file; give another name"),
+        (["--trace", "t.json", "--record-limit", "100"], "--record-limit 100: 100 bytes are too few for a recording"),
         (["--report", ""], "--report: the name of the file is empty"),
         (["--waves", ""], "--waves: the name of the file is empty"),
         (["--report", "/proc/x"], "--report /proc/x cannot be written: No such file or directory"),
@@ -147,6 +148,13 @@ def test_a_recording_gives_the_files_that_its_run_gives(recorded):
     then, now = (data_of((here.folder / f"{name}.html").read_text()) for name in ("then", "run"))
     assert then.pop("title") == "run.events" and now.pop("title") == "program.py"
     assert then == now and then["complete"]
+
+
+def test_a_file_of_a_recording_that_finds_no_room_keeps_no_other_from_being_made(recorded):
+    told = recorded.refused("events", "run.events", "--report", "/dev/full", "--trace", "t.json", "--pcap", "p.pcapng")
+    assert told == "--report /dev/full cannot be written: No space left on device"
+    for then, now in (("t.json", "run.json"), ("p.pcapng", "run.pcapng")):
+        assert (recorded.folder / then).read_bytes() == (recorded.folder / now).read_bytes()
 
 
 def test_a_recording_without_end_gives_a_report_that_says_so(recorded):
