@@ -126,8 +126,9 @@ class Recorder:
         if self._limit is not None:
             self._limit -= RECORD.size  # the end's
             if len(header) > self._limit:
+                where = "" if self.path is None else f"{self.path}: "
                 raise RecordingError(
-                    f"{self.path or 'memory'}: {self._limit + RECORD.size} bytes are too few for a recording: what "
+                    f"{where}{self._limit + RECORD.size} bytes are too few for a recording: what "
                     f"comes before its first event has {len(header)} already"
                 )
         path = self.path

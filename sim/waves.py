@@ -84,7 +84,7 @@ class WaveFile:
         self._size = max(1, os.path.getsize(self.temporary))
         read = ctypes.byref(self._read)
         if not library.nectar_vcd_to_fst(os.fsencode(self.temporary), os.fsencode(target), addresses, read):
-            raise OSError(f"{self.path}: the waveforms cannot be written as FST; is the disk full?")
+            raise OSError(errno.EIO, "making an FST file of the waveforms failed; is the disk full?", str(self.path))
 
     @property
     def written(self):

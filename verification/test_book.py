@@ -73,7 +73,7 @@ def test_docstrings_are_read_as_they_are_meant(book, text, mended):
 @pytest.mark.nightly
 def test_make_docs_builds_the_book():
     """Without a warning; with each picture within its pages, each package, and a search that needs no server."""
-    done = subprocess.run(["make", "docs"], cwd=ROOT, text=True, capture_output=True)
+    done = subprocess.run(["make", "--no-print-directory", "docs"], cwd=ROOT, text=True, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == "build/docs/index.html: the book"
     site = ROOT / "build" / "docs"

@@ -24,16 +24,18 @@ class Shell:
             part for part in os.environ["PATH"].split(os.pathsep) if not part.startswith(str(ROOT / ".venv"))
         )
         kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "LANG", "LC_"))}
-        self._process = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"],
-            cwd=folder,
-            env={**kept, "PATH": path, "HOME": str(home)},
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with (home / "errors").open("w") as errors:
+            self._process = subprocess.Popen(
+                ["bash", "--noprofile", "--norc"],
+                cwd=folder,
+                env={**kept, "PATH": path, "HOME": str(home)},
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        self._errors = (home / "errors").open()
 
     def type(self, command):
         """Exit code of a command, and the lines that it prints, errors last."""
@@ -44,13 +46,14 @@ class Shell:
             if line.startswith(MARK):
                 break
             lines.append(line)
-        output = without_progress("".join(lines).removesuffix("\n")).splitlines()
-        return int(line.split()[-1]), sorted(output, key=lambda text: text.startswith("nectar: "))
+        output = "".join(lines).removesuffix("\n") + without_progress(self._errors.read())
+        return int(line.split()[-1]), output.splitlines()
 
     def close(self):
         """Ends the shell, and what it has started."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
+        self._errors.close()
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ __all__ = [
     "chain",
     "explain",
     "place",
+    "refused",
+    "together",
 ]
 
 #: Everything was done.
@@ -78,6 +80,27 @@ def place(error, file=None):
         return None
     frame = (own or frames)[-1]
     return f"{frame.filename}:{frame.lineno}"
+
+
+def refused(error, option="--record"):
+    """The UsageError for a RecordingError. ``option``: what is at fault if the error does not say it."""
+    return UsageError(f"{getattr(error, 'option', option)} {error}")
+
+
+def together(*steps):
+    """Calls each of ``steps``, also those behind one that fails; raises one UsageError for all that have failed."""
+    from ..sim.recorder import RecordingError
+
+    failures = []
+    for step in steps:
+        try:
+            step()
+        except RecordingError as error:
+            failures.append(refused(error))
+        except UsageError as error:
+            failures.append(error)
+    if failures:
+        raise UsageError("; ".join(map(str, failures)))
 
 
 def explain(error):

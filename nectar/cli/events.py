@@ -7,10 +7,9 @@ of the boards at both its ends. With --report, --trace or --pcap no event is lis
 import sys
 from collections import Counter
 
-from .errors import DONE, UsageError
+from .errors import DONE, UsageError, together
 from .pcap import VALUES as PCAP_VALUES
 from .pcap import PacketRecord
-from .record import refused
 from .results import check_apart
 from .units import LONGEST, picoseconds, time_text
 from .views import VALUES as VIEW_VALUES
@@ -33,7 +32,6 @@ def configure(parser):
 
 def execute(options):
     """Lists them, or writes the files."""
-    from ..sim.recorder import RecordingError
     from ..sim.recording import Recording
 
     views, pcap = Views(options, options.file), PacketRecord(options)
@@ -46,13 +44,9 @@ def execute(options):
     with Recording(options.file) as recording:
         _check_groups(options, recording, views, pcap)
         pcap.check(recording.fibers)
+        steps = [lambda: views.write(recording, recording.complete)] if views else []
         try:
-            if views:
-                views.write(recording, recording.complete)
-            if pcap:
-                pcap.write(recording)
-        except RecordingError as error:
-            raise refused(error) from error
+            together(*steps, *([lambda: pcap.write(recording)] if pcap else []))
         finally:
             pcap.close()
         _lacks(options.file, recording)

@@ -2,15 +2,15 @@
 
 import sys
 
-from .errors import UsageError
+from .errors import UsageError, together
 from .pcap import PacketRecord
-from .results import check_target
+from .results import check_target, is_stream
 from .sizes import octets, size_text
 from .units import time_text
 from .views import VALUES as VIEW_VALUES
 from .views import Views
 
-__all__ = ["VALUES", "Record", "refused"]
+__all__ = ["VALUES", "Record"]
 
 #: What ends a recording that nobody looks after.
 LIMIT = "1G"
@@ -36,11 +36,6 @@ VALUES = {
 }
 
 
-def refused(error):
-    """The UsageError for a RecordingError."""
-    return UsageError(f"{getattr(error, 'option', '--record')} {error}")
-
-
 class Record:
     """What the options of the command line have recorded. Raises UsageError."""
 
@@ -50,6 +45,7 @@ class Record:
 
         self.pcap = PacketRecord(options)
 
+        self._waves = options.waves
         self._path, level, limit = options.record, options.record_level, options.record_limit
         if self._path is None and level is not None:
             raise UsageError("--record-level needs --record FILE")
@@ -57,6 +53,10 @@ class Record:
             raise UsageError("--record-limit needs --record, --report or --trace")
         check_target("--record", self._path)
         self._views = Views(options, options.program)
+        if self._views and self._path is not None and is_stream(self._path):
+            raise UsageError(
+                f"{self._views.files[0][0]} is made of the recording: --record {self._path} must be a file"
+            )
         if level is not None and level not in LEVELS:
             raise UsageError(f"--record-level {level}: there is no such level; there are {', '.join(LEVELS)}")
         self._groups = LEVELS[level or LEVEL]
@@ -91,19 +91,15 @@ class Record:
         return self._recorder
 
     def close(self, system):
-        """Closes the system and the recording, and tells what the recording lacks. May be called twice."""
-        from ..sim.recorder import RecordingError
+        """Closes the system and the recording, and tells what the recording lacks. May be called twice.
 
+        A file that cannot be written keeps none of the others from being written; UsageError names all of the former.
+        """
         recorder, self._recorder = self._recorder, None
         try:
-            system.close()
-            if recorder is not None and self._views:
-                with recorder.recording() as recording:
-                    self._views.write(recording, self.whole)
-        except RecordingError as error:
-            system.close()
-            raise refused(error) from error
+            together(lambda: self._free(system), lambda: self._write_views(recorder))
         finally:
+            system.close()
             self.pcap.close()
             if recorder is not None:
                 recorder.close()
@@ -115,3 +111,19 @@ class Record:
                 "on; give a larger --record-limit or a lower --record-level",
                 file=sys.stderr,
             )
+
+    def _free(self, system):
+        """Frees the boards, which finishes the waveforms."""
+        try:
+            system.close()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if self._waves is None:
+                raise
+            raise UsageError(f"--waves {self._waves} cannot be written: {error.strerror}") from error
+
+    def _write_views(self, recorder):
+        if recorder is not None and self._views:
+            with recorder.recording() as recording:
+                self._views.write(recording, self.whole)

@@ -55,6 +55,8 @@ def check_target(option, path):
     """Raises UsageError, before any work is done, if the file ``path`` of ``option`` cannot be written."""
     if path is None:
         return
+    if not os.fspath(path):
+        raise UsageError(f"{option}: the name of the file is empty")
     if is_stream(path):
         return
     target = Path(os.path.realpath(path))
@@ -65,9 +67,18 @@ def check_target(option, path):
         reason = f"there is no directory {folder}"
     elif not os.access(target if target.exists() else folder, os.W_OK):
         reason = "permission denied"
-    else:
+    elif target.exists() or (reason := _refusal(folder)) is None:
         return
     raise UsageError(f"{option} {path} cannot be written: {reason}")
+
+
+def _refusal(folder):
+    """Why ``folder`` takes no new file; None if it does."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def check_apart(written, read=()):
@@ -81,9 +92,14 @@ def check_apart(written, read=()):
             continue
         file = os.path.realpath(path)
         for other, theirs in files:
-            if theirs == file and (not os.path.exists(file) or os.path.isfile(file)):
+            if theirs == file and not os.path.exists(file) or _linked(theirs, file):
                 raise UsageError(f"{what} {path}: {other} is the same file; give another name")
         files.append((what, file))
+
+
+def _linked(a, b):
+    """Whether two paths are names of one file that exists."""
+    return os.path.isfile(a) and os.path.isfile(b) and os.path.samefile(a, b)
 
 
 def is_stream(path):

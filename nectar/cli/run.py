@@ -15,12 +15,12 @@ from .awaits import Awaits
 from .board import boards_of
 from .board_kinds import VALUES as KIND_VALUES
 from .board_kinds import board_kinds, check_kinds
-from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError
+from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError, refused
 from .pcap import VALUES as PCAP_VALUES
 from .pcap import fibers_of
 from .program import Program
 from .record import VALUES as RECORD_VALUES
-from .record import Record, refused
+from .record import Record
 from .results import Result, check_apart, check_target, save_json
 from .sizes import size_text
 from .units import picoseconds, seconds, time_text
@@ -207,9 +207,12 @@ def _execute(options, load, awaits):
         struck = _told(system)
     except (UsageError, Interrupted) as error:
         _told(system)
+        try:
+            _close(options, system, record)
+        except UsageError as late:
+            raise error.more(f"; {late}") from error
         if options.waves is None:
             raise
-        _close(options, system, record)
         raise error.more(f"; waveforms up to then are in {options.waves}") from error
     finally:
         _close(options, system, record)
@@ -355,7 +358,8 @@ def _system(options, program, topology, profile, simulated, record, max_time):
     try:
         machine = made(topology, profile, **given)
     except RecordingError as error:
-        raise refused(error) from error
+        at_fault = f"--record-limit {options.record_limit}:" if options.record is None else "--record"
+        raise refused(error, at_fault) from error
     except OSError as error:
         if options.waves is None:
             raise

@@ -5,7 +5,7 @@ import io
 
 from ..extras import how_to_get
 from ..live import telling
-from .errors import UsageError
+from .errors import UsageError, together
 from .results import check_target, save
 
 __all__ = ["VALUES", "Views"]
@@ -53,17 +53,20 @@ class Views:
             raise UsageError(f"--trace {self._trace} needs the package perfetto; {how_to_get('trace')}")
 
     def write(self, recording, complete):
-        """Writes them. ``complete``: whether the simulation came to its end."""
+        """Writes them, also those behind one that cannot be written. ``complete``: whether the simulation came to its
+        end."""
         from ..views.report import page
         from ..views.spans import Spans
 
+        def report():
+            _write("--report", self._report, page(spans, title=self._title, complete=complete).encode())
+
+        def trace():
+            _write("--trace", self._trace, _trace(spans, self._trace))
+
         with telling(f"writing {self.files[0][1]}"):
             spans = Spans(recording)
-            if self._report is not None:
-                text = page(spans, title=self._title, complete=complete)
-                _write("--report", self._report, text.encode())
-            if self._trace is not None:
-                _write("--trace", self._trace, _trace(spans, self._trace))
+            together(*(report if option == "--report" else trace for option, _ in self.files))
 
 
 def _trace(spans, path):

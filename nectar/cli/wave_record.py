@@ -38,7 +38,7 @@ def waves(options, capabilities):
         return {"wave_boards": None}
     if Capability.WAVES not in capabilities:
         raise UsageError("--waves: only the engine has signals to record; leave --backend out")
-    if os.path.splitext(path)[1] not in (".vcd", ".fst"):
+    if path and os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
     check_target("--waves", path)
     _check_views(path)

@@ -60,6 +60,9 @@ class Spans:
     faults : list of (Fiber, time in ps, text)
     repeated : Counter
         (CAB, layer, destination's name) → how often it has sent something once more.
+    waits : dict
+        Output of a HUB, as "HUB1.P3" → (picoseconds in all that the first packets of messages have spent in the HUB
+        before it; the longest of them, and its Message).
     packets, commands, replies, refused, damaged : int
         How many there were on all fibers.
     end_ps : int
@@ -73,7 +76,7 @@ class Spans:
         self.styles += ["DMA", "connection", "waiting", "bus cycle", "bus error"]
         self.messages, self._message_of = [], {}
         self._sent, self._under = {}, {}
-        self.faults, self.repeated = [], Counter()
+        self.faults, self.repeated, self.waits = [], Counter(), {}
         self.packets = self.commands = self.replies = self.refused = self.damaged = 0
         self.end_ps = 0
         self._names = {of["id"]: name for name, of in recording.cabs.items()}
@@ -259,7 +262,12 @@ class Spans:
         reached = message.reached
         if message.head == event.data[:16] and here in reached and there not in reached:
             came_ps, in_hubs_ps = reached[here]
-            reached[there] = event.begin_ps + travel_ps, in_hubs_ps + event.begin_ps - came_ps
+            inside_ps = event.begin_ps - came_ps
+            reached[there] = event.begin_ps + travel_ps, in_hubs_ps + inside_ps
+            if here != message.board:
+                total_ps, longest_ps, slowest = self.waits.get(fiber.sender, (0, -1, None))
+                longest = max((longest_ps, slowest), (inside_ps, message), key=lambda pair: pair[0])
+                self.waits[fiber.sender] = total_ps + inside_ps, *longest
             if there in self.recording.cabs and (message.first_ps or 0) < reached[there][0]:
                 message.first_ps, message.hubs_ps = reached[there]
         if there in self.recording.cabs and message.delivered_ps is None:

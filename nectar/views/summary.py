@@ -49,6 +49,19 @@ def _fibers(spans):
     return (
         f"{spans.packets} packets, {spans.commands} commands and {spans.replies} replies on fibers; the fullest fiber "
         f"is {fiber.sender} to {fiber.receiver}, with packets for {_share(loads[number], spans.end_ps)} of the time"
+        f"{_waits(spans)}"
+    )
+
+
+def _waits(spans):
+    """The output for which messages have waited longest, and the message that waited longest there."""
+    if not spans.waits:
+        return ""
+    output = max(spans.waits, key=lambda name: spans.waits[name][0])
+    total, longest, message = spans.waits[output]
+    return (
+        f"; messages waited longest for {output}: {time_text(total)} in all, {time_text(longest)} at most "
+        f"({layer_name(message.layer)} {message.board} to {message.destination}, sent at {time_text(message.sent_ps)})"
     )
 
 

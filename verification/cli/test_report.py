@@ -3,6 +3,8 @@ files of a recording, by ``nectar events``."""
 
 import importlib.util
 import json
+import os
+import resource
 import signal
 import time
 
@@ -95,6 +97,12 @@ def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch
     [
         (["--report", "no/x.html"], "--report no/x.html cannot be written: there is no directory"),
         (["--report", "x", "--record", "x"], "--report x: --record is the same file; give another name"),
+        (["--trace", "t.json", "--record-limit", "100"], "--record-limit 100: 100 bytes are too few for a recording"),
+        (["--report", ""], "--report: the name of the file is empty"),
+        (["--waves", ""], "--waves: the name of the file is empty"),
+        (["--report", "/proc/x"], "--report /proc/x cannot be written: No such file or directory"),
+        (["--report", "y", "--record", "linked.py"], "--record linked.py: the program is the same file"),
+        (["--report", "y", "--record", "/dev/stdout"], "--record /dev/stdout must be a file"),
         (["--record-limit", "1M"], "--record-limit needs --record, --report or --trace"),
         (["--trace", "no/x.json"], "--trace no/x.json cannot be written: there is no directory"),
         (["--trace", "x.txt"], "--trace x.txt: the name must end in .pftrace (Perfetto) or .json (Chrome)"),
@@ -102,8 +110,23 @@ def test_without_the_package_perfetto_it_is_said_how_to_get_it(here, monkeypatch
     ],
 )
 def test_what_cannot_be_written_is_said(here, words, message):
-    assert message in here.refused("run", here.program(PROGRAM), "1", *words)
-    assert not (here.folder / "x").exists()
+    program = here.program(PROGRAM)
+    os.link(here.folder / program, here.folder / "linked.py")
+    assert message in here.refused("run", program, "1", *words)
+    assert (here.folder / program).read_text() == PROGRAM
+    assert sorted(os.listdir(here.folder)) == ["linked.py", "program.py"]
+
+
+def test_a_file_that_finds_no_room_keeps_no_other_from_being_written(nectar):
+    """The page of a report alone is larger than a file may be here; why the program ended is told, too."""
+    most = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))}
+    files = ["--report", "r.html", "--trace", "t.json", "--record", "x"]
+    with nectar.start("run", nectar.program(PROGRAM), "2", "oh", "--backend", "model", *files, **most) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 2 and len(out.splitlines()) == len(err.splitlines()) == 1
+    assert "KeyError: 'oh'" in err and err.endswith("; --report r.html cannot be written: File too large\n")
+    assert sorted(os.listdir(nectar.folder)) == ["program.py", "t.json", "x"]
+    assert json.loads((nectar.folder / "t.json").read_text())["traceEvents"]
 
 
 @pytest.fixture
@@ -125,6 +148,13 @@ def test_a_recording_gives_the_files_that_its_run_gives(recorded):
     then, now = (data_of((here.folder / f"{name}.html").read_text()) for name in ("then", "run"))
     assert then.pop("title") == "run.events" and now.pop("title") == "program.py"
     assert then == now and then["complete"]
+
+
+def test_a_file_of_a_recording_that_finds_no_room_keeps_no_other_from_being_made(recorded):
+    told = recorded.refused("events", "run.events", "--report", "/dev/full", "--trace", "t.json", "--pcap", "p.pcapng")
+    assert told == "--report /dev/full cannot be written: No space left on device"
+    for then, now in (("t.json", "run.json"), ("p.pcapng", "run.pcapng")):
+        assert (recorded.folder / then).read_bytes() == (recorded.folder / now).read_bytes()
 
 
 def test_a_recording_without_end_gives_a_report_that_says_so(recorded):

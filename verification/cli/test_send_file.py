@@ -222,7 +222,7 @@ def test_a_file_that_has_vanished_is_told(nectar):
     [
         (["--output", "copy"], 40_000, "--output copy: cannot be written: File too large"),
         (["--json", "out.json"], 100, "--json out.json cannot be written: File too large"),
-        (["--waves", "w.vcd"], 100, "w.vcd: File too large"),
+        (["--waves", "w.vcd"], 100, "--waves w.vcd cannot be written: File too large"),
     ],
 )
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(nectar, simulator, options, size, line):

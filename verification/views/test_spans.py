@@ -7,6 +7,7 @@ import pytest
 from nectar.hdl.host.events import EventKind, Layer
 from nectar.verification.views.recordings import cycles, traffic
 from nectar.views.spans import Spans, layer_name
+from nectar.views.summary import summary
 from nectar.views.track import Style
 
 
@@ -78,6 +79,15 @@ def test_the_stages_of_a_message_sum_to_its_time(recorded):
             hops = 4 if "CAB1" in (message.board, message.destination) else 3
             assert stages["fibers"] == hops * (80_000 + 100_000)
     assert found >= len(spans.messages) * 0.8
+
+
+def test_waits_are_told_by_the_output_of_a_hub(recorded):
+    """What messages have spent in HUBs is what they waited there, output by output."""
+    _, spans = recorded
+    assert sum(total for total, _, _ in spans.waits.values()) == sum(each.hubs_ps for each in spans.messages) > 0
+    assert all(350_000 <= longest <= min(total, each.hubs_ps) for total, longest, each in spans.waits.values())
+    output = max(spans.waits, key=lambda name: spans.waits[name])
+    assert f"; messages waited longest for {output}: " in summary(spans)[1] and output.startswith("HUB")
 
 
 def test_what_went_wrong_is_marked():
