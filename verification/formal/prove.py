@@ -21,7 +21,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Fragment
 
-from ...boards.tools import environment, yosys_here
+from ...boards.tools import environment, yosys
 
 __all__ = ["Outcome", "prove", "look_into"]
 
@@ -103,8 +103,7 @@ def prove(component, name, *, depth=2, timeout=600, mode="prove"):
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "top.il").write_text(rtlil.convert(component, name="top", ports=[], platform="formal"))
-    (directory / "top.ys").write_text(_SCRIPT)
-    yosys_here(["-ql", "yosys.log", "top.ys"], directory)
+    yosys(_SCRIPT, directory)
     start = time.monotonic()
     log = ""
     for search in ["basecase"] if mode == "bmc" else ["basecase", "induction"]:
