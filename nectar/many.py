@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from .extras import how_to_get
 from .progress import Progress
-from .sim.build import cores
+from .sim.host import cores
 
 __all__ = ["Ended", "SpreadError", "spread"]
 

@@ -25,7 +25,7 @@ from . import adapter, numbers
 from .host import cores
 from .parts import divide
 
-__all__ = ["BuildError", "ceiling", "compiler", "library", "units"]
+__all__ = ["BuildError", "ceiling", "compiler", "library", "runs_once", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _FAST = _HERE / "fast"
@@ -248,7 +248,7 @@ class Build:
         return temporary, name
 
     def _compile(self, source, target, includes, part):
-        slow = _SLOW_FLAGS if _is_slow(source) else []
+        slow = _SLOW_FLAGS if runs_once(source) else []
         with self.progress.step(f"compiling {part}"):
             _run(
                 [*self.compiler, *self._cxx_flags, *slow, *_DEFINES, *includes, "-c", str(source), "-o", str(target)],
@@ -325,7 +325,7 @@ class Build:
             )
 
 
-def _is_slow(source):
+def runs_once(source):
     """Whether a file has code that runs once, or only while waveforms are written."""
     return "__Slow" in source.name or "__Trace" in source.name
 
@@ -338,7 +338,7 @@ def units(directory, kind):
     for end, most in ("", _UNIT), ("__Slow", _SLOW_UNIT):
         size = most
         for source in sources:
-            if _is_slow(source) == bool(end):
+            if runs_once(source) == bool(end):
                 if size >= most:
                     made.append((directory / f"{kind}_unit{len(made)}{end}.cpp", []))
                     size = 0

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-from ..sim.build import cores
+from ..sim.host import cores
 from .imports import HARNESS, HOUSE, ROOT, closure
 from .schedule import Durations, unit
 

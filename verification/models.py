@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..cache import Cache
-from ..sim.build import compiler, cores
+from ..sim.build import compiler
+from ..sim.host import cores
 
 __all__ = ["IN_PIECES", "ModelError", "Recipe", "compiled", "verilator_home"]
 

