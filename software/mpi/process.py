@@ -5,7 +5,7 @@ import sys
 from greenlet import GreenletExit
 
 from ..errors import EndThread, ProgramError
-from ..kernel.plain import as_coroutine, in_plain_task, wait
+from ..kernel.plain import Placed, as_coroutine, in_plain_task, wait
 from ..kernel.scope import Scope
 from ..nectarine.keeper import Keeper
 from ..nectarine.nodetask import NodeTask
@@ -65,6 +65,14 @@ def blocked(coroutine):
     except (EndThread, GreenletExit):
         process.ended()
         raise
+
+
+class _Turns:
+    def __init__(self, enter):
+        self.enter = enter
+
+    def leave(self):
+        pass
 
 
 class Process:
@@ -184,7 +192,10 @@ class Process:
     async def run(self):
         """The task: runs the program."""
         try:
-            await Scope(as_coroutine(self._main), self.enter)
+            if self.carrier is None:
+                await Scope(as_coroutine(self._main), self.enter)
+            else:
+                await as_coroutine(Placed(self._main, _Turns(self.enter)))
         finally:
             if self.carrier is None:
                 await self._keeper.stop()
