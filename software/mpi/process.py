@@ -68,11 +68,14 @@ def blocked(coroutine):
 
 
 class _Turns:
+    """For ``Placed``: ``enter`` is called before each turn of a rank's code on a node. Between two turns the node polls
+    its CAB, which is no turn: with a call for each poll, ranks on nodes took 15 % more time of the host."""
+
     def __init__(self, enter):
         self.enter = enter
 
     def leave(self):
-        pass
+        """Nothing is to be done behind a turn."""
 
 
 class Process:
