@@ -20,6 +20,8 @@ PROGRAMS = {
     "fft2d": ("fft/fft2d.py", ("--order", "32")),
     "annealing": ("annealing/annealing.py", ("--rounds", "4")),
 }
+#: The programs compute for seconds of the host before a message is sent; on a machine that is busy, for longer.
+_OPTIONS = ("--topology", "hub:16", "--stall-time", "600s")
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -28,7 +30,7 @@ def _ran(program, *options):
     nectar = [sys.executable, "-c", "from nectar.cli import main; raise SystemExit(main())"]
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results.json"
-        command = [*nectar, "run", "--topology", "hub:16", "--json", results, _EXAMPLES / program, *options]
+        command = [*nectar, "run", *_OPTIONS, "--json", results, _EXAMPLES / program, *options]
         done = subprocess.run(
             [*command, "--cabs", ",".join(map(str, COUNTS))], capture_output=True, text=True, check=False
         )
