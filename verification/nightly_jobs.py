@@ -44,6 +44,11 @@ def _tests(*names):
     return tuple(f"verification/{name}" for name in names)
 
 
+def _of_mpi4py(*names):
+    """mpi4py's own tests in the files whose name begins so."""
+    return _tests(*(f"software/mpi/test_suite.py::test_the_tests_of_mpi4py_pass[{name}" for name in names))
+
+
 def _mutation(folder, *groups):
     """Campaigns of components in ``folder``; each group has its minutes first."""
     campaign = "mutation/test_campaign.py::test_mutants_are_found_or_explained"
@@ -127,10 +132,35 @@ JOBS = (
     ),
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
     Job(
-        "mpi",
-        "mpi4py's own tests with 2 to 5 ranks, random programs of MPI and NX/2, times of multicasts",
+        "mpi-1",
+        "mpi4py's own tests of messages, groups, requests and operations with 2 to 5 ranks",
+        15,
+        _of_mpi4py("p2p_", "group-", "status-", "request-", "op-", "msgzero-"),
+    ),
+    Job(
+        "mpi-2",
+        "mpi4py's own tests of collective calls and communicators with 2 to 5 ranks",
         25,
-        _tests("software/mpi/", "software/nx/", "software/test_cocotb_messages.py"),
+        _of_mpi4py("cco_", "comm"),
+    ),
+    Job(
+        "mpi-3",
+        "mpi4py's own tests and rates with ranks on nodes",
+        10,
+        _tests("software/mpi/test_suite.py::test_they_pass_with_ranks_on_nodes", "software/mpi/test_on_nodes.py"),
+    ),
+    Job(
+        "mpi-4",
+        "random programs of MPI and NX/2, mpi4py's demos, times of multicasts",
+        15,
+        _tests(
+            "software/mpi/test_random_collectives.py",
+            "software/mpi/test_random_messages.py",
+            "software/mpi/test_demos.py",
+            "software/mpi/test_figures.py",
+            "software/nx/",
+            "software/test_cocotb_messages.py",
+        ),
     ),
     Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
     Job(

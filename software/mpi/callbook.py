@@ -1,43 +1,78 @@
-"""Which collective calls the ranks have made: so that those of a program that do not fit together are told."""
+"""Which collective calls the ranks have made: those that do not fit together are told."""
 
-from itertools import pairwise
+from typing import NamedTuple
 
-__all__ = ["CallBook", "words"]
+from .exception import ErrorClass, Exception
+
+__all__ = ["CallBook", "Terms"]
 
 
-def words(communicator, number):
-    """What a collective call is called."""
-    return f"collective call {number} of {communicator.name or 'a communicator'}"
+class Terms(NamedTuple):
+    """What all ranks of a communicator must give alike in a collective call.
+
+    Members
+    -------
+    alike : tuple
+        Equal on all ranks.
+    words : str
+        The same as a program gives it, as ``"4 MPI_INT, root=0"``; empty if there is nothing.
+    """
+
+    alike: tuple = ()
+    words: str = ""
+
+    @classmethod
+    def of(cls, block=None, op=None, **given):
+        """Of a Block, of which the number of bytes counts, and in a reduction the kind of its numbers; of an operation,
+        an Op or any function of two objects; and of arguments by their names."""
+        alike, words = [*given.values()], [f"{name}={value}" for name, value in given.items()]
+        if op is not None:
+            operation = getattr(op, "target", None)
+            name = operation.name if operation else ""
+            alike += [name, bool(operation) and operation.commutative]
+            function = operation.function if operation else op
+            words.insert(0, "op=" + (f"MPI_{name}" if name else getattr(function, "__name__", "a function")))
+        if block is not None:
+            kind = block.datatype.target
+            alike += [block.nbytes] + ([kind.pair or kind.string] if op is not None else [])
+            words.insert(0, f"{block.count} {kind.name}" if kind.name else f"{block.nbytes} bytes")
+        return cls(tuple(alike), ", ".join(words))
+
+
+class _Made(NamedTuple):
+    """A call that a rank has made: its name, the Terms, ``file:line`` of the program or None."""
+
+    name: str
+    terms: Terms
+    place: str | None
+
+    def __str__(self):
+        words = f"{self.name}({self.terms.words})" if self.terms.words else self.name
+        return words if self.place is None else f"{words}, {self.place}"
 
 
 class CallBook:
-    """The collective calls that not all ranks of their communicator have made yet, or not alike. The simulation keeps
-    it: it takes no simulated time."""
+    """The collective calls that not all ranks of their communicator have made yet. The simulation keeps it: it takes no
+    simulated time."""
 
     __slots__ = ("_calls",)
 
     def __init__(self):
-        self._calls = {}  # (context, members, number) -> (communicator, dict of rank -> (name, place))
+        self._calls = {}  # (context, members, number) -> dict of rank -> _Made
 
-    def note(self, communicator, number, name, place):
-        """A rank makes a call; ``place``: ``file:line`` of its program, or None."""
+    def note(self, communicator, number, name, terms, place):
+        """A rank makes a call; ``place``: ``file:line`` of its program, or None.
+
+        Raises Exception (ERR_OTHER) if another rank has made another call there, or has given other Terms."""
         key = communicator.context, communicator.members, number
-        _, made = self._calls.setdefault(key, (communicator, {}))
-        made[communicator.rank] = name, place
-        if len(made) == len(communicator.members) and len({other for other, _ in made.values()}) == 1:
+        made = self._calls.setdefault(key, {})
+        mine = made[communicator.rank] = _Made(name, terms, place)
+        for rank, other in made.items():
+            if (other.name, other.terms.alike) != (name, terms.alike):
+                raise Exception(
+                    ErrorClass.ERR_OTHER,
+                    f"collective call {number} of {communicator.name or 'a communicator'}: rank {communicator.rank} "
+                    f"calls {mine}, where rank {rank} calls {other}",
+                )
+        if len(made) == len(communicator.members):
             del self._calls[key]
-
-    def told(self, communicator, number, rank, name):
-        """That ``rank`` makes a call of that name, and where."""
-        _, made = self._calls.get((communicator.context, communicator.members, number), (None, {}))
-        _, place = made.get(rank, (name, None))
-        return f"rank {rank} calls {name}" + (f" ({place})" if place else "")
-
-    def differing(self):
-        """The first call that two ranks have made differently, in words; None if there is none."""
-        for (*_, number), (communicator, made) in self._calls.items():
-            for (one, (name, _)), (other, (different, _)) in pairwise(sorted(made.items())):
-                if name != different:
-                    told = (self.told(communicator, number, *each) for each in ((one, name), (other, different)))
-                    return f"{words(communicator, number)}: {' where '.join(told)}"
-        return None

@@ -1,11 +1,12 @@
 """The collective calls of a communicator: they read the program's buffers and objects, and store what comes.
 
 Names and parameters are mpi4py's; the operations themselves are in ``collective``. Each call with buffers has three
-forms (``forms.collective``). A communicator gives ``_collective(name, function)``, which runs ``await
+forms (``forms.collective``). A communicator gives ``_collective(name, function, terms)``, which runs ``await
 function(exchange)`` and returns its result, ``_icollective`` and ``_persistent``.
 """
 
 from .buffers import block, blocks, in_place, same_elements, typed_blocks
+from .callbook import Terms
 from .collective import between, within
 from .collective.sharing import allgather
 from .constants import PROC_NULL, ROOT
@@ -19,11 +20,13 @@ __all__ = ["Collectives", "combiner", "object_combiner", "reduced_blocks", "stor
 _SUM = OPERATIONS["SUM"]
 
 
-def stored(target, data):
-    """Stores bytes that have come in a Block. Raises Exception (ERR_TRUNCATE) if they are too many."""
-    if len(data) > target.nbytes:
+def stored(exchange, target, data, source):
+    """Stores bytes that a rank has given in a Block. Raises Exception (ERR_TRUNCATE) if they are too many or too few;
+    ``source`` names the rank."""
+    if len(data) != target.nbytes:
         raise Exception(
-            ErrorClass.ERR_TRUNCATE, f"{len(data)} bytes have come, the buffer has room for {target.nbytes}"
+            ErrorClass.ERR_TRUNCATE,
+            f"{exchange.name}: {source} gives {len(data)} bytes, the buffer has room for {target.nbytes}",
         )
     target.unpack(data)
 
@@ -33,9 +36,9 @@ def _row(whole, count):
     return [whole.part(index * whole.count, whole.count) for index in range(count)]
 
 
-def _store_each(targets, parts):
-    for target, data in zip(targets, parts, strict=True):
-        stored(target, data)
+def _store_each(exchange, targets, parts):
+    for rank, (target, data) in enumerate(zip(targets, parts, strict=True)):
+        stored(exchange, target, data, f"rank {rank}")
 
 
 def combiner(exchange, op, datatype):
@@ -78,7 +81,8 @@ class Collectives:
     ------
     Exception
         ERR_ROOT for a root that there is not; ERR_OP for an operation that is not for the datatype; ERR_TRUNCATE if
-        another rank gives more than the buffer has room for.
+        another rank gives another number of bytes than the buffer has room for; ERR_OTHER if another rank makes another
+        call in this place, or gives another root, number of bytes, datatype or operation.
     TypeError, ValueError, BufferError, KeyError
         As ``buffers.block``, for buffers; ValueError for a list of objects of the wrong length.
     """
@@ -97,6 +101,13 @@ class Collectives:
         """Number of ranks that parts come from and go to."""
         return self.Get_remote_size() if self.Is_inter() else self.Get_size()
 
+    def _terms(self, block=None, op=None, root=None, **given):
+        """The Terms of a call; of an intercommunicator those of the ranks of one group, whose Blocks may differ."""
+        if self.Is_inter():
+            block = None
+            root = "ROOT or PROC_NULL" if root in (ROOT, PROC_NULL) else root
+        return Terms.of(block, op, **given, **({} if root is None else {"root": root}))
+
     def _roles(self, root):
         """Whether the caller is the root, and whether it gives to the root or gets from it."""
         if self.Is_inter():
@@ -113,23 +124,23 @@ class Collectives:
     @collective
     def Barrier(self):
         """Returns when all ranks have called it."""
-        return self._operations().barrier
+        return self._operations().barrier, self._terms()
 
     @collective
     def Bcast(self, buf, root=0):
         """Sends the elements of the root's buffer to the buffers of all ranks."""
         gives, gets = self._roles(root)
         if not (gives or gets):
-            return _idle
+            return _idle, self._terms(root=root)
         target = block(buf, writable=not gives)
         operations = self._operations()
 
         async def run(exchange):
             data = await operations.bcast(exchange, target.pack() if gives else None, root, target.nbytes)
             if not gives:
-                stored(target, data)
+                stored(exchange, target, data, "the root")
 
-        return run
+        return run, self._terms(target, root=root)
 
     def _gather(self, sendbuf, root, row, equal):
         gets, gives = self._roles(root)
@@ -145,9 +156,9 @@ class Collectives:
             data = given.pack() if given else None
             parts = await operations.gather(exchange, data, root, equal)
             if gets:
-                _store_each(targets, parts)
+                _store_each(exchange, targets, parts)
 
-        return run
+        return run, self._terms(given if equal else None, root=root)
 
     @collective
     def Gather(self, sendbuf, recvbuf, root=0):
@@ -175,9 +186,9 @@ class Collectives:
             parts = [each.pack() for each in sources] if gives else None
             data = await operations.scatter(exchange, parts, root, length)
             if target is not None:
-                stored(target, data)
+                stored(exchange, target, data, "the root")
 
-        return run
+        return run, self._terms((sources[0] if gives else target) if equal and gets else None, root=root)
 
     @collective
     def Scatter(self, sendbuf, recvbuf, root=0):
@@ -196,9 +207,9 @@ class Collectives:
         operations = self._operations()
 
         async def run(exchange):
-            _store_each(targets, await operations.allgather(exchange, given.pack(), equal))
+            _store_each(exchange, targets, await operations.allgather(exchange, given.pack(), equal))
 
-        return run
+        return run, self._terms(given if equal else None)
 
     @collective
     def Allgather(self, sendbuf, recvbuf):
@@ -211,22 +222,22 @@ class Collectives:
         """As ``Gatherv``, into the buffers of all ranks."""
         return self._allgather(sendbuf, blocks(recvbuf, self._parts(), True), False)
 
-    def _alltoall(self, sendbuf, targets, row):
+    def _alltoall(self, sendbuf, targets, row, equal=False):
         same = in_place(sendbuf) and not self.Is_inter()
         sources = targets if same else row()
         operations = self._operations()
 
         async def run(exchange):
-            _store_each(targets, await operations.alltoall(exchange, [each.pack() for each in sources]))
+            _store_each(exchange, targets, await operations.alltoall(exchange, [each.pack() for each in sources]))
 
-        return run
+        return run, self._terms(sources[0] if equal else None)
 
     @collective
     def Alltoall(self, sendbuf, recvbuf):
         """Each rank sends to each rank its part of the buffer, and puts what comes in the order of the ranks."""
         parts = self._parts()
         targets = _row(block(recvbuf, True, parts), parts)
-        return self._alltoall(sendbuf, targets, lambda: _row(block(sendbuf, False, parts), parts))
+        return self._alltoall(sendbuf, targets, lambda: _row(block(sendbuf, False, parts), parts), True)
 
     @collective
     def Alltoallv(self, sendbuf, recvbuf):
@@ -245,7 +256,7 @@ class Collectives:
         """Combines the elements of all ranks, in their order, in the root's buffer."""
         gets, gives = self._roles(root)
         if not (gives or gets):
-            return _idle
+            return _idle, self._terms(op=op, root=root)
         given = result = None
         if gives and gets:
             given, result = reduced_blocks(sendbuf, recvbuf)
@@ -261,9 +272,9 @@ class Collectives:
             combine = combiner(exchange, op, datatype)
             data = await operations.reduce(exchange, given.pack() if given else None, combine, root, commutative)
             if gets:
-                stored(result, data)
+                stored(exchange, result, data, "the reduction")
 
-        return run
+        return run, self._terms(given, op, root)
 
     @collective
     def Allreduce(self, sendbuf, recvbuf, op=_SUM):
@@ -274,12 +285,13 @@ class Collectives:
 
         async def run(exchange):
             combine = combiner(exchange, op, result.datatype)
-            stored(result, await operations.allreduce(exchange, given.pack(), combine))
+            data = await operations.allreduce(exchange, given.pack(), combine)
+            stored(exchange, result, data, "the reduction")
 
-        return run
+        return run, self._terms(given, op)
 
-    def _reduce_scatter(self, given, result, counts, op):
-        """``counts``: elements for each rank; None: each rank tells how many it wants."""
+    def _reduce_scatter(self, given, result, counts, op, **told):
+        """``counts``: elements for each rank; None: each rank tells how many it wants. ``told``: as ``_terms``."""
         operations, rank, size = self._operations(), self.Get_rank(), self.Get_size()
         unit = given.layout.size
         op.combination(given.datatype)
@@ -296,11 +308,13 @@ class Collectives:
                     raise ValueError(f"mismatch in receive count {result.count} and counts[{rank}] {wanted[rank]}")
             combine = combiner(exchange, op, given.datatype)
             lengths = [unit * count for count in wanted]
-            stored(result, await operations.reduce_scatter(exchange, given.pack(), lengths, combine))
+            data = await operations.reduce_scatter(exchange, given.pack(), lengths, combine)
+            part = result.part(0, min(result.count, wanted[rank]))  # in place, there is room for all parts
+            stored(exchange, part, data, "the reduction")
 
         if counts is not None and len(counts) != size:
             raise ValueError(f"expecting {size} items, got {len(counts)}")
-        return run
+        return run, self._terms(given, op, **told)
 
     @collective
     def Reduce_scatter_block(self, sendbuf, recvbuf, op=_SUM):
@@ -331,7 +345,7 @@ class Collectives:
         counts = None if recvcounts is None else [int(count) for count in recvcounts]
         if same and result.count != sum(counts):
             raise ValueError(f"mismatch in receive count {result.count} and sum(counts) {sum(counts)}")
-        return self._reduce_scatter(given, result, counts, op)
+        return self._reduce_scatter(given, result, counts, op, recvcounts=counts)
 
     # -- of objects ----------------------------------------------------------------------------------
     def barrier(self):
@@ -342,21 +356,27 @@ class Collectives:
         """The root's object, on all ranks."""
         gives, gets = self._roles(root)
         data = pickle.dumps(obj) if gives else None
-        got = self._collective("bcast", lambda exchange: self._operations().bcast(exchange, data, root))
+        got = self._collective(
+            "bcast", lambda exchange: self._operations().bcast(exchange, data, root), self._terms(root=root)
+        )
         return pickle.loads(got) if gets else None
 
     def gather(self, sendobj, root=0):
         """On the root the list of all ranks' objects; None elsewhere."""
         gets, gives = self._roles(root)
         data = pickle.dumps(sendobj) if gives else None
-        parts = self._collective("gather", lambda exchange: self._operations().gather(exchange, data, root, False))
+        parts = self._collective(
+            "gather", lambda exchange: self._operations().gather(exchange, data, root, False), self._terms(root=root)
+        )
         return [pickle.loads(part) for part in parts] if gets else None
 
     def scatter(self, sendobj, root=0):
         """Object number ``rank`` of the root's list."""
         gives, gets = self._roles(root)
         parts = pickle.dumps_each(sendobj, self._parts()) if gives else None
-        got = self._collective("scatter", lambda exchange: self._operations().scatter(exchange, parts, root, None))
+        got = self._collective(
+            "scatter", lambda exchange: self._operations().scatter(exchange, parts, root, None), self._terms(root=root)
+        )
         return pickle.loads(got) if gets else None
 
     def allgather(self, sendobj):
@@ -376,14 +396,18 @@ class Collectives:
         gets, gives = self._roles(root)
         data, combine = pickle.dumps(sendobj) if gives else None, object_combiner(op)
         got = self._collective(
-            "reduce", lambda exchange: self._operations().reduce(exchange, data, combine, root, False)
+            "reduce",
+            lambda exchange: self._operations().reduce(exchange, data, combine, root, False),
+            self._terms(op=op, root=root),
         )
         return pickle.loads(got) if gets else None
 
     def allreduce(self, sendobj, op=_SUM):
         """As ``reduce``, on all ranks."""
         data, combine = pickle.dumps(sendobj), object_combiner(op)
-        got = self._collective("allreduce", lambda exchange: self._operations().allreduce(exchange, data, combine))
+        got = self._collective(
+            "allreduce", lambda exchange: self._operations().allreduce(exchange, data, combine), self._terms(op=op)
+        )
         return pickle.loads(got)
 
 

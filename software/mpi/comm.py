@@ -7,6 +7,7 @@ from zlib import crc32
 from ..unfinished import here
 from .absent import name_absent
 from .attributes import WithAttributes, copied, deleted
+from .callbook import Terms
 from .carrier import Carried, carried
 from .collectives import Collectives
 from .communicator import Communicator, Predefined
@@ -50,6 +51,7 @@ COMM_TYPES = {
 }
 #: What ranks give to ``Split``: color, key.
 _SPLIT = Struct(">ii")
+_NONE = Terms()
 #: The kind of resource of ranks on one CAB, and the key of an Info under which it stands.
 _RESOURCE, _SHARED = "mpi_hw_resource_type", "mpi_shared_memory"
 
@@ -96,25 +98,25 @@ class Comm(Described, PointToPoint, Collectives, WithAttributes, WithErrhandler,
         carrier = self.communicator.process.carrier
         return operation if carrier is None else carried(carrier, operation)
 
-    def _collective(self, name, function):
+    def _collective(self, name, function, terms=_NONE):
         """Runs ``await function(exchange)`` and returns its result."""
-        return blocked(_named(Exchange(self.communicator, name, here()), function))
+        return blocked(_named(Exchange(self.communicator, name, here(), terms), function))
 
-    def _icollective(self, name, function):
+    def _icollective(self, name, function, terms=_NONE):
         """Begins the same in a thread of its own. Returns a Request."""
         communicator, place = self.communicator, here()
 
         async def begin():
             communicator.process.spend()
-            return await _begun(communicator, name, place, function)
+            return await _begun(communicator, name, place, function, terms)
 
         return Request.of(blocked(begin()))
 
-    def _persistent(self, name, function):
+    def _persistent(self, name, function, terms):
         """A Prequest that begins the same each time it is started."""
         communicator = self.communicator
         return Prequest.of(
-            blocked(prepared(communicator.process, partial(_begun, communicator, name, here(), function)))
+            blocked(prepared(communicator.process, partial(_begun, communicator, name, here(), function, terms)))
         )
 
     @classmethod
@@ -228,9 +230,9 @@ def _of_color(color, told, members):
     return tuple(member for _, _, member in sorted(chosen))
 
 
-async def _begun(communicator, name, place, function):
+async def _begun(communicator, name, place, function, terms):
     """The Pending of a collective call that begins."""
-    exchange = Exchange(communicator, name, place)
+    exchange = Exchange(communicator, name, place, terms)
     return Collective(communicator.process, str(exchange), partial(function, exchange))
 
 

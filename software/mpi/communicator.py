@@ -33,8 +33,8 @@ class Communicator:
     info : dict of str → str
     topology : object or None
         Of ``topology``, if it has one.
-    early : dict of (int, int) → bytes
-        Multicasts that came before their collective call, by CAB of the sender and number of the call.
+    early : dict of (int, int, int) → bytes
+        Multicasts that came before their collective call, by CAB of the sender, number and code of the call.
     parts : dict of int → bytes
         The first parts of multicasts whose last part has not come, by CAB of the sender.
     reading : bool

@@ -7,7 +7,7 @@
 
 from enum import IntEnum
 
-__all__ = ["CONTEXTS", "Kind", "TAG_UB", "in_parts", "packed", "selector", "step", "step_of", "tag_of", "whole"]
+__all__ = ["CONTEXTS", "Kind", "TAG_UB", "in_parts", "packed", "selector", "step", "tag_of", "whole"]
 
 _TAG_BITS = 18
 #: Largest tag of a program.
@@ -68,8 +68,3 @@ def step(number, code, phase):
     if not 0 <= phase < 1 << _PHASE_BITS:
         raise ValueError(f"the phase of a collective call is 0 to {(1 << _PHASE_BITS) - 1}, not {phase!r}")
     return (number % _NUMBERS << _CODE_BITS | code) << _PHASE_BITS | phase
-
-
-def step_of(tag):
-    """(number, code, phase) of such a tag."""
-    return tag >> _NUMBER_SHIFT, tag >> _PHASE_BITS & (1 << _CODE_BITS) - 1, tag & (1 << _PHASE_BITS) - 1

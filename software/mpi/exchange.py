@@ -4,10 +4,9 @@ from struct import Struct
 
 from ..nectarine.buffer import Buffer
 from ..transport.datagram import MAX_MESSAGE
-from .callbook import words
+from .callbook import Terms
 from .constants import UNDEFINED
-from .envelope import Kind, packed, step, step_of, tag_of, whole
-from .exception import ErrorClass, Exception
+from .envelope import Kind, packed, step, whole
 from .messages import Incoming, Outgoing
 
 __all__ = ["Exchange"]
@@ -63,6 +62,7 @@ _CALLS = [
 #: Those of which a tag, or the leaders, tell which belong together.
 _BY_TAG = ("Create_group", "Create_from_group", "Create_from_groups", "Create_intercomm", "Merge")
 _CODES = {name: code for code, name in enumerate(_CALLS)}
+_NONE = Terms()
 
 
 class Exchange:
@@ -75,16 +75,23 @@ class Exchange:
         Of the call.
     place : str or None
         ``file:line`` of the program that makes it.
+    terms : Terms
+        What all ranks must give alike.
 
     Members
     -------
     rank, size : int
         Of an intercommunicator ``remote_size`` is the size of the other group, whose ranks ``to`` and ``source`` are.
+
+    Raises
+    ------
+    Exception
+        ERR_OTHER if another rank has made another call in its place, or has given other Terms.
     """
 
     __slots__ = ("communicator", "name", "rank", "size", "remote_size", "_number", "_code")
 
-    def __init__(self, communicator, name, place=None):
+    def __init__(self, communicator, name, place=None, terms=_NONE):
         self.communicator = communicator
         self.name = name
         self.rank = communicator.rank
@@ -94,7 +101,7 @@ class Exchange:
         communicator.collectives += 1
         self._code = _CODES.get(name, len(_CALLS) - 1)
         if name not in _BY_TAG:
-            communicator.process.world.calls.note(communicator, self._number, name, place)
+            communicator.process.world.calls.note(communicator, self._number, name, terms, place)
 
     def __str__(self):
         return f"{self.name} of {self.communicator.name or f'a communicator of {self.size} ranks'}"
@@ -127,32 +134,10 @@ class Exchange:
     async def _receive(self, source, phase, buffer):
         communicator = self.communicator
         wanted = packed(communicator.context, Kind.COLLECTIVE, step(self._number, self._code, phase))
-        others = packed(communicator.context, Kind.COLLECTIVE, step(self._number, 0, 0))
-
-        def takes(type):
-            return whole(type) == wanted or self._other(whole(type), others)
-
         room = None if buffer is None else len(buffer)
-        handle = Incoming(self.name, communicator, source, UNDEFINED, room, buffer, takes)
+        handle = Incoming(self.name, communicator, source, UNDEFINED, room, buffer, lambda type: whole(type) == wanted)
         await handle.outcome()
-        if whole(handle.type) != wanted:
-            self._differ(source, step_of(tag_of(handle.type)[1])[1])
         return handle.data
-
-    def _other(self, type, others):
-        """Whether a message belongs to another call in the place of this one."""
-        kind, tag = tag_of(type)
-        if kind is not Kind.COLLECTIVE:
-            return False
-        number, code, phase = step_of(tag)
-        return code != self._code and packed(type >> 21, Kind.COLLECTIVE, step(number, 0, 0)) == others
-
-    def _differ(self, source, code):
-        communicator = self.communicator
-        calls = communicator.process.world.calls
-        one = calls.told(communicator, self._number, source, _CALLS[code])
-        other = calls.told(communicator, self._number, self.rank, self.name)
-        raise Exception(ErrorClass.ERR_OTHER, f"{words(communicator, self._number)}: {one} where {other}")
 
     # -- to all --------------------------------------------------------------------------------------
     def can_multicast(self, nbytes=None):
@@ -176,7 +161,7 @@ class Exchange:
     async def from_multicast(self, root):
         """The bytes that ``root`` sends by ``multicast``."""
         communicator = self.communicator
-        wanted = communicator.record(root).place[0], self._number & 0xFFFF
+        wanted = communicator.record(root).place[0], self._number & 0xFFFF, self._code
         early, inbox = communicator.early, communicator.process.task.inbox
         with communicator.process.kernel.current.calling(f"{self.name} from rank {root}"):
             while wanted not in early:
@@ -185,23 +170,21 @@ class Exchange:
                     continue
                 communicator.reading = True
                 try:
-                    await self._read(root, wanted)
+                    await self._read()
                 finally:
                     communicator.reading = False
                     inbox.changed()
         return early.pop(wanted)
 
-    async def _read(self, root, wanted):
+    async def _read(self):
         """Takes a multicast of the communicator out of the mailbox."""
         communicator = self.communicator
         message = await communicator.process.cab.mailbox(MAILBOXES + communicator.context).take()
         place, data = message.source, await message.read()
         message.free()
         number, code, more = _HEADER.unpack_from(data)
-        if (place, number) == wanted and code != self._code:
-            self._differ(root, code)
         data = communicator.parts.pop(place, b"") + data[_HEADER.size :]
-        (communicator.parts if more else communicator.early)[place if more else (place, number)] = data
+        (communicator.parts if more else communicator.early)[place if more else (place, number, code)] = data
 
     # -- the CPU -------------------------------------------------------------------------------------
     def computed(self, work):

@@ -10,9 +10,9 @@ __all__ = ["collective"]
 class collective:
     """Decorator of a method that prepares a collective call: it makes the three calls of that name.
 
-    The method reads the arguments and returns an async function of an Exchange, which takes the data from the
-    buffers, does the operation and stores what comes. ``Name`` runs it, ``Iname`` begins it and returns a Request, and
-    ``Name_init`` returns a persistent Request that runs it each time it is started.
+    The method reads the arguments. It returns an async function of an Exchange, which takes the data from the buffers,
+    does the operation and stores what comes; and the Terms of the call. ``Name`` runs the function, ``Iname`` begins it
+    and returns a Request, and ``Name_init`` returns a persistent Request that runs it each time it is started.
     """
 
     def __init__(self, prepare):
@@ -22,13 +22,13 @@ class collective:
         prepare = self._prepare
 
         def blocking(self, *args, **options):
-            self._collective(name, prepare(self, *args, **options))
+            self._collective(name, *prepare(self, *args, **options))
 
         def begun(self, *args, **options):
-            return self._icollective(name, prepare(self, *args, **options))
+            return self._icollective(f"I{name.lower()}", *prepare(self, *args, **options))
 
         def persistent(self, *args, info=INFO_NULL, **options):
-            return self._persistent(name, prepare(self, *args, **options))
+            return self._persistent(f"{name}_init", *prepare(self, *args, **options))
 
         for form, made in ((name, blocking), (f"I{name.lower()}", begun), (f"{name}_init", persistent)):
             update_wrapper(made, prepare)

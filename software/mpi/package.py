@@ -1,6 +1,7 @@
 """The package ``mpi4py`` that a program finds: its version, its options, and the module ``MPI``."""
 
 import importlib
+import os
 import types
 
 __all__ = ["VERSION", "packages", "rc"]
@@ -46,7 +47,7 @@ def packages(set_abort_status):
     """The modules of a rank, by name. ``set_abort_status(status)``: of ``mpi4py.run``."""
     package = types.ModuleType("mpi4py", "MPI on Nectar, with the calls of mpi4py.")
     package.__version__ = VERSION
-    package.__path__ = []
+    package.__path__ = [os.path.join(os.path.dirname(__file__), "mpi4py")]  # nothing is there: all modules are below
     package.__all__ = ["MPI"]
     package.rc = Rc()
     package.MPI = importlib.import_module(".MPI", __package__)

@@ -1,5 +1,6 @@
 """Scan and exscan, the collective calls that intracommunicators alone have. Names are mpi4py's."""
 
+from .callbook import Terms
 from .collective import reduction
 from .collectives import combiner, object_combiner, reduced_blocks, stored
 from .forms import collective
@@ -23,9 +24,9 @@ class Prefixes:
         async def run(exchange):
             data = await self._carried(operation)(exchange, given.pack(), combiner(exchange, op, result.datatype))
             if data is not None:
-                stored(result, data)
+                stored(exchange, result, data, "the reduction")
 
-        return run
+        return run, Terms.of(given, op)
 
     @collective
     def Scan(self, sendbuf, recvbuf, op=_SUM):
@@ -40,11 +41,15 @@ class Prefixes:
     def scan(self, sendobj, op=_SUM):
         """The combination of the objects of the ranks up to this one."""
         data, combine = pickle.dumps(sendobj), object_combiner(op)
-        got = self._collective("scan", lambda exchange: self._carried(reduction.scan)(exchange, data, combine))
+        got = self._collective(
+            "scan", lambda exchange: self._carried(reduction.scan)(exchange, data, combine), Terms.of(op=op)
+        )
         return pickle.loads(got)
 
     def exscan(self, sendobj, op=_SUM):
         """The combination of the objects of the ranks before this one; None on rank 0."""
         data, combine = pickle.dumps(sendobj), object_combiner(op)
-        got = self._collective("exscan", lambda exchange: self._carried(reduction.exscan)(exchange, data, combine))
+        got = self._collective(
+            "exscan", lambda exchange: self._carried(reduction.exscan)(exchange, data, combine), Terms.of(op=op)
+        )
         return None if got is None else pickle.loads(got)

@@ -5,6 +5,7 @@ they are: ``reorder`` has no effect.
 """
 
 from .buffers import block, blocks, typed_blocks
+from .callbook import Terms
 from .collective.neighbors import alltoall
 from .collectives import stored
 from .constants import CART, DIST_GRAPH, GRAPH, UNDEFINED, UNWEIGHTED, WEIGHTS_EMPTY
@@ -168,11 +169,11 @@ class Neighborhood:
 
         async def run(exchange):
             parts = await self._carried(alltoall)(exchange, [each.pack() for each in sources], routes[1], routes[0])
-            for target, data in zip(targets, parts, strict=True):
+            for target, data, (source, _) in zip(targets, parts, routes[0], strict=True):
                 if data is not None:
-                    stored(target, data)
+                    stored(exchange, target, data, f"rank {source}")
 
-        return run
+        return run, Terms()
 
     @collective
     def Neighbor_allgather(self, sendbuf, recvbuf):

@@ -83,8 +83,7 @@ class World:
         """Runs until all ranks have ended.
 
         Raises RankEnded if one has ended all others: by an exception, whose traceback has been written to its standard
-        error, by an exit status or by ``Abort``; or if ranks have made different collective calls in one place, which
-        none of them has noticed. Else ProgramError as ``Application.run`` does."""
+        error, by an exit status or by ``Abort``. Else ProgramError as ``Application.run`` does."""
         told_by(lambda: process.number if (process := running()) else UNDEFINED)
         self.program.begin()
         try:
@@ -97,8 +96,6 @@ class World:
             self.program.end()
             nobody()
             told_by(lambda: UNDEFINED)
-        if (differing := self.calls.differing()) is not None:
-            raise RankEnded(differing, 1)
 
     async def _rank(self, task, number):
         await (await Process.of(self, number, task)).run()

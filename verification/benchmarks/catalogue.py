@@ -21,7 +21,7 @@ from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, layers, naive, switches, workloads
+from . import cab, layers, naive, speedups, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -333,8 +333,11 @@ BENCHMARKS = {
         Benchmark("link", "throughput from CAB to CAB, as a share of the fiber's rate", _link),
         Benchmark("nx", "messages of NX/2: latency against a datagram's, share of the fiber's rate", layers.measure_nx),
         Benchmark(
-            "mpi", "messages of MPI: latency against a datagram's, share of the fiber's rate", layers.measure_mpi
+            "mpi",
+            "messages of MPI: latency against a datagram's, share of the fiber's rate, a broadcast against messages",
+            layers.measure_mpi,
         ),
+        Benchmark("speedup", "speed-up of a 2-D FFT and of annealing on 2 to 16 CABs", speedups.measure),
         Benchmark(
             "cab",
             "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",

@@ -1,5 +1,5 @@
-"""Messages of NX/2 and of MPI between two CABs, beside what stands below them: what ``nectar bench nx`` and
-``nectar bench mpi`` measure.
+"""What ``nectar bench nx`` and ``nectar bench mpi`` measure: messages of NX/2 and of MPI between two CABs, beside what
+stands below them; and a broadcast of MPI beside as many messages.
 
 Simulated time on the RTL, with the costs of the software: no machine's load disturbs it. The ceilings are the
 transport's own messages (datagrams, which nobody acknowledges and no receive selects) and the rate of a fiber."""
@@ -14,6 +14,7 @@ from ...software.mpi.python import Program
 from ...software.mpi.world import World
 from ...software.nx import NX, crecv, csend, gsync, mynode
 from ...software.system import System
+from ..software.mpi.figures import measured
 from .outcome import Outcome
 
 __all__ = ["LONG", "Speed", "datagrams", "measure_mpi", "measure_nx", "rank"]
@@ -26,6 +27,8 @@ _TURNS, _LONG_TURNS = 6, 2
 _SETTLED = 500
 #: At most so many times the latency of a datagram, at least such a share of the fiber's rate.
 _LATENCY, _SHARE = 1.5, 0.9
+#: Ranks and bytes of a broadcast, and which share of the time of messages it may take.
+_RANKS, _BROADCAST, _BROADCAST_SHARE = 16, 1024, 1 / 3
 _LINK = 8e6 / PROTOTYPE.symbol_ps
 _PROGRAM = f"from mpi4py import MPI\nfrom {__name__} import rank\nrank(MPI)\n"
 _found = []  # what rank 0 has measured
@@ -199,4 +202,20 @@ def measure_mpi(scale):
         await World(system, Program("rank", compile(_PROGRAM, "rank", "exec"), []), 2).run()
         return _found.pop()
 
-    return _outcomes("MPI", _on_two_cabs(run))
+    return [*_outcomes("MPI", _on_two_cabs(run)), _broadcast()]
+
+
+def _broadcast():
+    """A broadcast against a message to each of the others."""
+    times = measured(_RANKS, ["multicast", "one by one"], [_BROADCAST])
+    multicast, messages = (times[f"{way} {_BROADCAST}"] for way in ("multicast", "one by one"))
+    return Outcome(
+        multicast / messages,
+        "",
+        _BROADCAST_SHARE,
+        f"a Bcast of {_BROADCAST:,} bytes to {_RANKS - 1} CABs takes {multicast:.0f} us, as many messages "
+        f"{messages:.0f} us",
+        at_most=True,
+        measured={"multicast": multicast, "messages": messages},
+        part="broadcast",
+    )

@@ -7,6 +7,7 @@ import pytest
 
 from nectar.cli import bench
 from nectar.verification.benchmarks.catalogue import BENCHMARKS, Benchmark, Outcome
+from nectar.verification.benchmarks.speedups import COUNTS
 
 #: Benchmarks that need neither minutes nor a compiler, at the least size that they have.
 SHORT = ["engine", "few", "silent", "memory", "start", "link"]
@@ -104,7 +105,7 @@ def test_a_missed_target_is_told_and_makes_the_exit_code_1(monkeypatch, capsys, 
 @pytest.mark.parametrize("name", ["nx", "mpi"])
 def test_messages_of_a_layer_are_told_beside_their_ceilings(simulator, name):
     """Simulated time: the targets are met whatever the machine does; no layer is faster than what it stands on."""
-    latency, throughput = BENCHMARKS[name].measure(1)
+    latency, throughput, *broadcast = BENCHMARKS[name].measure(1)
     assert latency.ok and throughput.ok and [latency.part, throughput.part] == ["latency", "throughput"]
     ours, datagram = latency.measured.values()
     assert ours > datagram and latency.value == pytest.approx(ours / datagram)
@@ -114,3 +115,16 @@ def test_messages_of_a_layer_are_told_beside_their_ceilings(simulator, name):
         assert all(
             f"{figure:.0f}" in outcome.text or f"{figure:.1f}" in outcome.text for figure in outcome.measured.values()
         )
+    assert [outcome.part for outcome in broadcast if outcome.ok] == ["broadcast"] * (name == "mpi")
+
+
+@pytest.mark.nightly
+def test_programs_are_told_with_speedup_ideal_and_communication(simulator):
+    """On each number of CABs; here at a small size."""
+    for outcome in BENCHMARKS["speedup"].measure(0.01):
+        lines = outcome.text.splitlines()
+        assert len(lines) == len(COUNTS) and all(line.startswith(outcome.part) for line in lines)
+        for count, line in zip(COUNTS, lines, strict=True):
+            speedup, share = (outcome.measured[f"{what} {count}"] for what in ("speedup", "communication"))
+            assert 1 < speedup < count and 0 < share < 100
+            assert f"speed-up {speedup:.2f}, ideal {count}; communication {share:.1f} % " in line

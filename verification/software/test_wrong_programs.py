@@ -107,9 +107,16 @@ PROGRAMS = {
             "nobody receives a message of more than 100 bytes": ("comm.Send(bytes(101), 1, 7)", "pass"),
             "nobody sends what a request wants": ("comm.Irecv(bytearray(1), 1)", "pass"),
             "ranks make different collective calls": ("comm.Barrier()", "comm.Bcast(bytearray(3))"),
-            "ranks make different collective calls, and get no message of the other": (
-                "comm.Bcast(bytearray(3))",
-                "comm.Gather(bytearray(3), None)",
+            "ranks give different roots": ("comm.Bcast(bytearray(3), 0)", "comm.Bcast(bytearray(3), 1)"),
+            "ranks give different numbers of elements": ("comm.Bcast(bytearray(3))", "comm.Bcast(bytearray(2))"),
+            "ranks give different operations": ("comm.allreduce(1)", "comm.allreduce(1, op=MPI.MAX)"),
+            "ranks give different types of numbers": (
+                "comm.Allreduce([bytes(8), MPI.DOUBLE], [bytearray(8), MPI.DOUBLE])",
+                "comm.Allreduce([bytes(8), MPI.LONG], [bytearray(8), MPI.LONG])",
+            ),
+            "a rank gives less than its part": (
+                "comm.Gatherv(bytes(2), [bytearray(4), (2, 2), (0, 2), MPI.BYTE])",
+                "comm.Gatherv(bytes(1), None)",
             ),
             "a rank makes no collective call where others do": ("comm.Barrier()", "pass"),
             "waits for or tests a request that is over": (

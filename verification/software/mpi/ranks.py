@@ -8,12 +8,15 @@ from collections import defaultdict, deque
 from greenlet import getcurrent, greenlet
 
 from nectar.software.mpi import caller
+from nectar.software.mpi.callbook import Terms
 from nectar.software.mpi.collectives import Collectives
 from nectar.software.mpi.constants import UNDEFINED
 from nectar.software.mpi.prefixes import Prefixes
 from nectar.verification import seeds
 
 __all__ = ["Communicator", "Ranks", "run"]
+
+_NONE = Terms()
 
 
 class Handle:
@@ -100,8 +103,10 @@ class Communicator(Collectives, Prefixes):
         self.calls += 1
         return Exchange(self.ranks, self.calls, self.rank, name)
 
-    def _collective(self, name, function):
-        coroutine = function(self._begin(name))
+    def _collective(self, name, function, terms=_NONE):
+        exchange = self._begin(name)
+        assert self.ranks.terms.setdefault(self.calls, (name, terms.alike)) == (name, terms.alike)
+        coroutine = function(exchange)
         try:
             coroutine.send(None)
         except StopIteration as end:
@@ -131,6 +136,7 @@ class Ranks:
         self.messages = []
         self.multicasts = 0
         self.charged = 0
+        self.terms = {}  # number of a call -> its name, and what all ranks must give alike
         self._random = seeds.rng("ranks") if seed is None else seeds.rng("ranks", seed)
         self._waits = {}
         self._running = None

@@ -75,19 +75,72 @@ def test_numbers_of_freed_communicators_are_used_again():
     ranks(program)
 
 
-def test_different_collective_calls_in_one_place_are_told():
-    """Each rank's call by name."""
+@pytest.mark.parametrize(
+    "ours, theirs, told",
+    [
+        (lambda MPI, comm: comm.Barrier(), lambda MPI, comm: comm.bcast(1), ("Barrier", "bcast(root=0)")),
+        (lambda MPI, comm: comm.Barrier(), lambda MPI, comm: comm.Ibarrier(), ("Barrier", "Ibarrier")),
+        (
+            lambda MPI, comm: comm.Ibcast(bytearray(4)).Wait(),
+            lambda MPI, comm: comm.Ibcast(bytearray(4), 1).Wait(),
+            ("Ibcast(4 MPI_UNSIGNED_CHAR, root=0)", "Ibcast(4 MPI_UNSIGNED_CHAR, root=1)"),
+        ),
+        (
+            lambda MPI, comm: comm.Allgather([bytes(8), MPI.INT], [bytearray(24), MPI.INT]),
+            lambda MPI, comm: comm.Allgather([bytes(8), 1, MPI.INT], [bytearray(24), MPI.INT]),
+            ("Allgather(2 MPI_INT)", "Allgather(1 MPI_INT)"),
+        ),
+        (
+            lambda MPI, comm: comm.Scan(bytes(4), bytearray(4), MPI.BOR),
+            lambda MPI, comm: comm.Scan(bytes(4), bytearray(4), MPI.BXOR),
+            ("Scan(4 MPI_UNSIGNED_CHAR, op=MPI_BOR)", "Scan(4 MPI_UNSIGNED_CHAR, op=MPI_BXOR)"),
+        ),
+        (
+            lambda MPI, comm: comm.reduce(1, max, 1),
+            lambda MPI, comm: comm.reduce(1, MPI.MAX, 1),
+            ("reduce(op=max, root=1)", "reduce(op=MPI_MAX, root=1)"),
+        ),
+        (
+            lambda MPI, comm: comm.Reduce_scatter(bytes(8), bytearray(4 * (comm.rank < 2)), [4, 4, 0], MPI.BOR),
+            lambda MPI, comm: comm.Reduce_scatter(bytes(8), bytearray(4), [4, 0, 4], MPI.BOR),
+            (
+                "Reduce_scatter(8 MPI_UNSIGNED_CHAR, op=MPI_BOR, recvcounts=[4, 4, 0])",
+                "Reduce_scatter(8 MPI_UNSIGNED_CHAR, op=MPI_BOR, recvcounts=[4, 0, 4])",
+            ),
+        ),
+    ],
+)
+def test_collective_calls_that_differ_are_told(ours, theirs, told):
+    """Rank 2 makes another call than ranks 0 and 1, or gives something else: both calls and their lines are named, and
+    it takes no message."""
 
     def program(MPI, comm):
-        if comm.rank == 1:
-            comm.Bcast(bytearray(4), root=1)
+        if comm.rank < 2:
+            ours(MPI, comm)
         else:
-            comm.Gather(bytearray(4), bytearray(8) if comm.rank == 0 else None, root=0)
+            with pytest.raises(MPI.Exception) as caught:
+                theirs(MPI, comm)
+            assert caught.value.Get_error_class() == MPI.ERR_OTHER
+            raise caught.value
 
     with pytest.raises(RankEnded) as caught:
-        ranks(program, topology="hub:1")
-    text = r"collective call 0 of MPI_COMM_WORLD: rank 1 calls Bcast \(.+:\d+\) where rank 0 calls Gather \(.+:\d+\)"
-    assert re.search(text, str(caught.value))
+        ranks(program, 3)
+    text = "collective call 0 of MPI_COMM_WORLD: rank 2 calls {}, FILE, where rank 0 calls {}, FILE".format(
+        *reversed(told)
+    )
+    assert re.search(re.escape(text).replace("FILE", r"\S+:\d+"), str(caught.value))
+
+
+def test_a_call_with_a_tag_may_overtake_collective_calls():
+    """Its messages have the number of a collective call; their code keeps them apart."""
+
+    def program(MPI, comm):
+        request = comm.Ibarrier()
+        group = comm.Create_group(comm.Get_group(), tag=0)
+        assert group.allreduce(1) == comm.size
+        request.Wait()
+
+    ranks(program, 3)
 
 
 def test_attributes_go_to_duplicates_as_their_keys_say():

@@ -186,6 +186,16 @@ def test_a_program_may_begin_mpi_itself():
     )
 
 
+def test_the_package_names_a_folder_and_has_no_other_modules():
+    """mpi4py's tests show the folder with ``-v``."""
+    run(
+        "import importlib.util\n"
+        "import mpi4py\n"
+        "assert mpi4py.__path__[0].endswith('mpi4py')\n"
+        "assert importlib.util.find_spec('mpi4py.comm') is None\n"
+    )
+
+
 def test_wtime_is_simulated_time():
     """In seconds, on all ranks the same."""
 

@@ -5,7 +5,7 @@ import pytest
 from nectar.verification.software.mpi.suite import FILES, QUICK, run
 
 #: Files that are run with ranks on nodes, those of each time first.
-ON_NODES = ("p2p_obj_matched", "msgzero", "cco_obj", "p2p_obj", "p2p_buf_matched")
+ON_NODES = ("p2p_obj_matched", "msgzero", "cco_obj", "p2p_obj", "p2p_buf_matched", "p2p_buf")
 CASES = [
     pytest.param(name, ranks, marks=[pytest.mark.nightly] * (ranks > 2 or name not in QUICK), id=f"{name}-{ranks}")
     for name in FILES
