@@ -163,15 +163,15 @@ def test_a_missing_output_is_told(nectar):
 @pytest.mark.parametrize(
     "output, reason",
     [
-        (".", "it is a directory"),
-        ("nowhere/hub.v", "there is no directory"),
-        ("", "it is a directory"),
-        ("/proc/hub.v", "cannot be written"),
+        (".", "-o . cannot be written: it is a directory"),
+        ("nowhere/hub.v", "-o nowhere/hub.v cannot be written: there is no directory"),
+        ("", "-o: the name of the file is empty"),
+        ("/proc/hub.v", "-o /proc/hub.v cannot be written"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_told(here, output, reason):
     line = here.refused("verilog", "hub", "--ports", 2, "-o", output)
-    assert reason in line and "cannot be written" in line and not list(here.folder.iterdir())
+    assert reason in line and not list(here.folder.iterdir())
 
 
 def test_a_file_that_is_there_stays_whole_when_writing_fails(nectar):
