@@ -18,7 +18,7 @@ import time
 from ..cli.errors import UsageError
 from ..software.node.ip.layout import MTU
 
-__all__ = ["DEVICE", "FOLDER", "Namespaces", "State", "enter"]
+__all__ = ["DEVICE", "FOLDER", "Namespaces", "State", "enter", "inside"]
 
 #: Of each network that stands, a folder with its state.
 FOLDER = "/run/nectar-net"
@@ -229,7 +229,7 @@ def enter(state, cab, command):
     if os.geteuid():
         raise UsageError("to enter a network namespace takes root's rights: run it as root")
     try:
-        _enter(known["namespaces"][name], _NEWNET)
+        _enter(known["namespaces"][name])
         _libc(_LIBC.unshare, _NEWNS | _NEWUTS)
         _libc(_LIBC.mount, b"none", b"/", None, _REC | _PRIVATE, None)
         _libc(_LIBC.mount, os.fsencode(state.file("hosts")), b"/etc/hosts", None, _BIND, None)
@@ -242,21 +242,33 @@ def enter(state, cab, command):
         raise UsageError(f"{command[0]} cannot be run: {error.strerror}") from None
 
 
-def _enter(place, kind):
-    """Has this thread enter a namespace."""
+def _enter(place):
+    """Has this thread enter a network namespace."""
     descriptor = os.open(os.path.join(_PLACES, place), os.O_RDONLY)
     try:
-        _libc(_LIBC.setns, descriptor, kind)
+        _libc(_LIBC.setns, descriptor, _NEWNET)
     finally:
         os.close(descriptor)
 
 
-def _tun(place):
-    """A descriptor of a new TUN device in a namespace."""
+@contextlib.contextmanager
+def inside(place):
+    """What this thread opens meanwhile is in the network namespace of that name. OSError."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        _enter(place, _NEWNET)
+        _enter(place)
         try:
+            yield
+        finally:
+            _libc(_LIBC.setns, home, _NEWNET)
+    finally:
+        os.close(home)
+
+
+def _tun(place):
+    """A descriptor of a new TUN device in a namespace."""
+    try:
+        with inside(place):
             descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 flags = _IFF_TUN | _IFF_NO_PI | _IFF_VNET_HDR
@@ -268,12 +280,8 @@ def _tun(place):
                 os.close(descriptor)
                 raise
             return descriptor
-        finally:
-            _libc(_LIBC.setns, home, _NEWNET)
     except OSError as error:
         raise UsageError(f"a TUN device in {place} cannot be made: {error.strerror}") from None
-    finally:
-        os.close(home)
 
 
 def _ip(*words, given=None):

@@ -91,6 +91,8 @@ class Driver:
         counters = self.counters
         try:
             cab = check(packet, self._network)
+            if cab == self.node.network.hosts.own_id:
+                raise Wrong("unreachable")
         except Wrong as wrong:
             setattr(counters, wrong.counter, getattr(counters, wrong.counter) + 1)
             return False
