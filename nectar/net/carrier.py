@@ -10,7 +10,7 @@ from ..software.machine import QUIET, node_name
 from ..software.node.ip.driver import Driver
 from ..software.node.ip.station import Station
 from .errors import NetworkGone
-from .frames import HEADER_BYTES, frame, taken
+from .frames import frame, taken
 
 __all__ = ["Carrier"]
 

@@ -17,6 +17,7 @@ import time
 
 from ..cli.errors import UsageError
 from ..software.node.ip.layout import MTU
+from .errors import NetworkGone
 
 __all__ = ["DEVICE", "FOLDER", "Namespaces", "State", "enter", "inside"]
 
@@ -209,7 +210,11 @@ class Namespaces:
             )
 
     def tell(self, status):
-        """Writes what 'nectar net status' shows: a dict of numbers and texts."""
+        """Writes what 'nectar net status' shows: a dict of numbers and texts. Raises NetworkGone if a namespace is not
+        there any more: a device that is open outlives it."""
+        for name, place in self._kept["namespaces"].items():
+            if name in self.descriptors and not os.path.exists(os.path.join(_PLACES, place)):
+                raise NetworkGone(f"the network namespace {place!r} was removed while it carried packets")
         self.state.write(**self._kept, status=status)
 
     def __exit__(self, *error):

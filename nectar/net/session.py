@@ -83,8 +83,8 @@ class Session:
         for name in network.cabs:
             print(f"{name} {network.address(name)}")
         print(
-            f"the network {self._state.name!r} stands, MTU {MTU}: 'nectar net exec{named} {next(iter(network.cabs))} -- "
-            f"COMMAND' runs a program there; Ctrl-C, or 'nectar net down{named}', takes it away",
+            f"the network {self._state.name!r} stands, MTU {MTU}. 'nectar net exec{named} {next(iter(network.cabs))} "
+            f"-- COMMAND' runs a program there; Ctrl-C, or 'nectar net down{named}', takes it away",
             flush=True,
         )
 

@@ -50,7 +50,7 @@ class NodeCosts(Table):
     # The network driver, which runs inside the system: no call, no switch from process to process
     ip_packet: int = cost(
         160,
-        "10 us for each packet: the driver's routine, a buffer of the system's, the interface's queue; 120 instructions",
+        "10 us for each packet: the driver's routine, a buffer of the system's, its queue; 120 instructions",
     )
     # The library that processes call; it makes no kernel calls
     command: int = cost(40, "for each command: check arguments, take a slot, put its words together; 30 instructions")

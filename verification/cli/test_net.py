@@ -1,0 +1,205 @@
+"""``nectar net`` from the command line: docs/net.md."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from hashlib import sha256
+
+import pytest
+
+from nectar.net.namespaces import FOLDER
+from nectar.verification.net.places import privileged
+from nectar.verification.software.helpers import pattern
+
+NAME = "nectar-test-cli"
+NET = ("--name", NAME)
+FAST = ("--topology", "hub:2", "--boards", "fast", *NET)
+#: Says that it runs, and sleeps.
+SLEEPER = [sys.executable, "-c", "print('sleeping', flush=True); import time; time.sleep(600)"]
+
+
+@pytest.mark.parametrize(
+    "words, line",
+    [
+        ([], "say what to do: up, exec, run, status, down"),
+        (["go"], "there is no action 'go'; there are up, exec, run, status, down"),
+        (["up"], "say by --topology what is wired to what"),
+        (["up", "--topology", "hub:2", "--pace", "slow"], "--pace slow: give the seconds of this machine"),
+        (["up", "--topology", "hub:2", "--network", "10.89.0.1/24"], "--network: 10.89.0.1/24 has host bits set"),
+        (["up", "--name", "a b"], "--name a b: a name has letters, digits, - and _, 40 at most"),
+        (["up", "--topology", "hub:2", "--", "true"], "'nectar net up' takes no command"),
+        (["run", "--topology", "hub:2"], "write the command behind '--'"),
+        (["exec", "CAB1"], "write the command behind '--'"),
+        (["exec", *NET, "CAB1", "--", "true"], f"there is no network {NAME!r}; 'nectar net up' makes one"),
+        (["status", *NET], f"there is no network {NAME!r}"),
+        (["down", *NET], f"there is no network {NAME!r}"),
+    ],
+)
+def test_wrong_use_is_refused_in_one_line(here, words, line):
+    assert line in here.refused("net", *words)
+
+
+def test_without_roots_rights_one_line_says_so(here, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "take root's rights" in here.refused("net", "up", "--topology", "hub:2", *NET)
+
+
+@privileged
+def test_an_address_range_in_use_is_refused(here):
+    assert "this machine has a route into 192.0.2.0/24 already" in _taken(here)
+
+
+def _taken(here):
+    """What is said of the network that this machine itself is in."""
+    with os.popen("ip -4 route show scope link") as routes:
+        for line in routes:
+            address, _, bits = line.split()[0].partition("/")
+            if bits == "24":
+                line = here.refused("net", "up", "--topology", "hub:2", *NET, "--network", f"{address}/24")
+                return line.replace(address, "192.0.2.0")
+    pytest.skip("this machine is in no network of 256 addresses")
+
+
+def left():
+    """What there still is of the network."""
+    return [f"{FOLDER}/{NAME}"] * os.path.exists(f"{FOLDER}/{NAME}") + [
+        place for place in os.listdir("/run/netns") if place.startswith(f"{NAME}-")
+    ]
+
+
+class Up:
+    """A network that stands, in a process of its own."""
+
+    def __init__(self, nectar, *options):
+        self.process = nectar.start("net", "up", *FAST, *options)
+        self.lines = [self.process.stdout.readline() for _ in range(3)]
+
+
+@pytest.fixture
+def up(nectar):
+    """Starts networks, and ends them."""
+    started = []
+
+    def start(*options):
+        started.append(Up(nectar, *options))
+        return started[-1]
+
+    yield start
+    for network in started:
+        network.process.kill()
+        network.process.communicate()
+    if left():
+        assert nectar("net", "down", *NET).returncode == 0
+    assert not left()
+
+
+@privileged
+def test_a_network_is_used_told_of_and_taken_down(nectar, up):
+    network = up()
+    assert network.lines[:2] == ["CAB1 10.89.0.1\n", "CAB2 10.89.0.2\n"] and "MTU 1000" in network.lines[2]
+    ask = "import socket; print(socket.gethostname(), socket.gethostbyname('CAB2'))"
+    done = nectar("net", "exec", *NET, "cab1", "--", sys.executable, "-c", ask)
+    assert (done.returncode, done.stdout) == (0, "CAB1 10.89.0.2\n")
+    assert nectar("net", "exec", *NET, "CAB1", "--", "sh", "-c", "exit 7").returncode == 7
+    assert nectar.refused("net", "exec", *NET, "CAB1", "--", "no-such-program") == (
+        "no-such-program cannot be run: No such file or directory"
+    )
+    assert "there are CAB1, CAB2" in nectar.refused("net", "exec", *NET, "CAB9", "--", "true")
+    assert f"the network {NAME!r} stands already" in nectar.refused("net", "up", *FAST)
+    assert "packets sent" in nectar("net", "status", *NET).stdout
+    with nectar.start("net", "exec", *NET, "CAB2", "--", *SLEEPER) as sleeper:
+        assert sleeper.stdout.readline() == "sleeping\n"
+        assert nectar("net", "down", *NET).returncode == 0
+        assert sleeper.wait(10) == -signal.SIGTERM
+    assert network.process.wait(10) == 128 + signal.SIGTERM and not left()
+
+
+@privileged
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_ends_the_network_leaves_nothing_or_down_removes_it(nectar, up, number):
+    network = up()
+    network.process.send_signal(number)
+    assert network.process.wait(20) == (130 if number == signal.SIGINT else -number)
+    if number == signal.SIGKILL:
+        assert "was not taken away, since its process was ended" in nectar.refused("net", "up", *FAST)
+        assert "'nectar net down" in nectar.refused("net", "status", *NET)
+        assert nectar("net", "down", *NET).returncode == 0
+    assert not left()
+
+
+@privileged
+def test_a_script_runs_beside_its_network_which_is_taken_away(nectar):
+    script = f"nectar net exec CAB1 -- {sys.executable} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
+    nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    done = nectar("net", "run", *FAST, "--json", "out.json", "--pcap", "p.pcapng", "--", "sh", "-c", script)
+    assert done.returncode == 3 and done.stdout.startswith("10.89.0.2\n0 packets sent")
+    assert done.stderr.splitlines()[-1] == "nectar: sh ended with exit code 3"
+    assert not left() and (nectar.folder / "p.pcapng").stat().st_size
+    assert "cannot be run" in nectar.refused("net", "run", *FAST, "--", "no-such-program") and not left()
+
+
+SERVE = "python3 -m http.server --bind CAB2 80 >/dev/null 2>&1 & "
+WAIT = "until curl -s -o /dev/null http://CAB2/; do sleep 0.1; done; "
+
+
+def session(nectar, on_cab2, on_cab1, *options):
+    """Runs shell commands on both nodes; the finished process. What CAB1's does decides."""
+    nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    script = f"nectar net exec CAB2 -- sh -c '{on_cab2}' & nectar net exec CAB1 -- sh -c '{on_cab1}'"
+    done = nectar("net", "run", *FAST, *options, "--", "sh", "-c", script)
+    assert not left()
+    return done
+
+
+@privileged
+@pytest.mark.nightly
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_fetches_a_megabyte(nectar, boards):
+    data = pattern(1_000_000)
+    (nectar.folder / "big").write_bytes(data)
+    done = session(nectar, SERVE + "wait", WAIT + "curl -s -o got http://CAB2/big", "--boards", boards)
+    assert done.returncode == 0, done.stderr
+    assert sha256((nectar.folder / "got").read_bytes()).digest() == sha256(data).digest()
+
+
+@privileged
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("ping") is None, reason="ping is not installed")
+def test_a_hundred_pings_lose_no_packet(nectar):
+    done = session(nectar, "true", "ping -c 100 -i 0.05 CAB2")
+    assert done.returncode == 0 and "100 received, 0% packet loss" in done.stdout
+
+
+@privileged
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.parametrize("kind", ["", "-u -b 5M -l 900"])
+def test_iperf3_measures_a_rate(nectar, kind):
+    wait = "until iperf3 -c CAB2 -n 1K >/dev/null 2>&1; do sleep 0.2; done; "
+    done = session(nectar, "iperf3 -s >/dev/null", wait + f"iperf3 -J -n 500K {kind} -c CAB2")
+    assert done.returncode == 0, done.stderr
+    sums = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])["end"]
+    assert (sums.get("sum_received") or sums["sum"])["bytes"] >= 0.9 * 500 * 1024
+
+
+@privileged
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_session_of_a_minute_goes_on_while_a_fiber_is_cut_and_repaired(nectar):
+    data = pattern(200_000)
+    (nectar.folder / "page").write_bytes(data)
+    fetch = (
+        "end=$(($(date +%s) + 60)); while [ $(date +%s) -lt $end ]; do "
+        "curl -s -m 50 http://CAB2/page | sha256sum; sleep 0.2; done"
+    )
+    faults = [word for at in (3, 10, 20) for word in ("--faults", f"CAB1-HUB1.P0:cut,at={at}s,for=1s")]
+    begun = time.monotonic()
+    done = session(nectar, SERVE + "wait", WAIT + fetch, *faults)
+    assert done.returncode == 0, done.stderr
+    sums = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("  -")]
+    assert len(sums) > 10 and set(sums) == {sha256(data).hexdigest()} and time.monotonic() - begun > 60
+    assert any("symbols" in line and ": 0 hits" not in line for line in done.stdout.splitlines())
