@@ -21,7 +21,7 @@ from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, layers, naive, switches, workloads
+from . import cab, layers, naive, network, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -292,6 +292,7 @@ BENCHMARKS = {
         Benchmark(
             "mpi", "messages of MPI: latency against a datagram's, share of the fiber's rate", layers.measure_mpi
         ),
+        Benchmark("net", "IP between nodes: round trip; TCP's throughput as a share of VME's rate", network.measure),
         Benchmark(
             "cab",
             "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from hashlib import sha256
@@ -11,10 +12,10 @@ from hashlib import sha256
 import pytest
 
 from nectar.net.namespaces import FOLDER
-from nectar.verification.net.places import privileged
+from nectar.verification.net.marks import privileged
 from nectar.verification.software.helpers import pattern
 
-NAME = "nectar-test-cli"
+NAME = f"nectar-test-{os.getpid()}"
 NET = ("--name", NAME)
 FAST = ("--topology", "hub:2", "--boards", "fast", *NET)
 #: Says that it runs, and sleeps.
@@ -131,8 +132,28 @@ def test_what_ends_the_network_leaves_nothing_or_down_removes_it(nectar, up, num
 
 
 @privileged
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_packet_file_shows_the_ip_packets(nectar):
+    ask = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'over the boards', ('CAB2', 4000))"
+    nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    script = f'nectar net exec CAB1 -- {sys.executable} -c "{ask}"; sleep 0.3'
+    done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--", "sh", "-c", script)
+    assert done.returncode == 0 and nectar("dissector").returncode == 0
+    fields = [word for field in ("_ws.col.Info", "ip.dst", "udp.dstport") for word in ("-e", field)]
+    shown = subprocess.run(
+        ["tshark", "-X", "lua_script:nectar.lua", "-r", "p.pcapng", "-T", "fields", *fields],
+        cwd=nectar.folder,
+        text=True,
+        capture_output=True,
+    ).stdout.splitlines()
+    assert "ip 1 > 2: 10.89.0.1 to 10.89.0.2, 43 bytes\t10.89.0.2\t4000" in shown
+
+
+@privileged
 def test_a_script_runs_beside_its_network_which_is_taken_away(nectar):
-    script = f"nectar net exec CAB1 -- {sys.executable} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
+    script = (
+        f"nectar net exec CAB1 -- {sys.executable} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
+    )
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     done = nectar("net", "run", *FAST, "--json", "out.json", "--pcap", "p.pcapng", "--", "sh", "-c", script)
     assert done.returncode == 3 and done.stdout.startswith("10.89.0.2\n0 packets sent")
@@ -180,10 +201,10 @@ def test_a_hundred_pings_lose_no_packet(nectar):
 @pytest.mark.parametrize("kind", ["", "-u -b 5M -l 900"])
 def test_iperf3_measures_a_rate(nectar, kind):
     wait = "until iperf3 -c CAB2 -n 1K >/dev/null 2>&1; do sleep 0.2; done; "
-    done = session(nectar, "iperf3 -s >/dev/null", wait + f"iperf3 -J -n 500K {kind} -c CAB2")
+    done = session(nectar, "iperf3 -s >/dev/null", wait + f"iperf3 -J -t 5 {kind} -c CAB2")
     assert done.returncode == 0, done.stderr
     sums = json.loads(done.stdout[done.stdout.index("{") : done.stdout.rindex("}") + 1])["end"]
-    assert (sums.get("sum_received") or sums["sum"])["bytes"] >= 0.9 * 500 * 1024
+    assert (sums.get("sum_received") or sums["sum"])["bytes"] >= 200_000
 
 
 @privileged

@@ -3,8 +3,6 @@
 import socket
 from contextlib import contextmanager
 
-import pytest
-
 from nectar.cli.errors import UsageError
 from nectar.net.carrier import Carrier
 from nectar.net.namespaces import Namespaces, State, inside
@@ -13,7 +11,7 @@ from nectar.software.node.ip.packets import Network
 from nectar.software.system import System
 from nectar.verification.net.lines import machine
 
-__all__ = ["Place", "network", "privileged", "why_not"]
+__all__ = ["Place", "network", "why_not"]
 
 
 def why_not():
@@ -23,10 +21,6 @@ def why_not():
     except UsageError as error:
         return str(error)
     return None
-
-
-#: Marks tests that make network namespaces.
-privileged = pytest.mark.skipif(why_not() is not None, reason=f"no network namespaces here: {why_not()}")
 
 
 class Place:

@@ -12,12 +12,13 @@ import pytest
 from nectar.net.errors import NetworkGone
 from nectar.net.namespaces import FOLDER
 from nectar.software.node.ip.layout import MTU
-from nectar.verification.net.places import network, privileged
+from nectar.verification.net.marks import privileged
+from nectar.verification.net.places import network
 from nectar.verification.net.streams import push
 from nectar.verification.software.helpers import drive, pattern
 
 pytestmark = privileged
-NAME = "nectar-test"
+NAME = f"nectar-test-{os.getpid()}"
 
 
 def carry(place, over, seconds=60):
