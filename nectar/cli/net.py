@@ -45,7 +45,7 @@ VALUES["--topology"] = VALUES["--topology"] | {
     "help": "what is wired to what, as for 'nectar run': hub:4, mesh:2x2x1, or a .toml or .py file"
 }
 #: Seconds that the process of a network has to take everything away.
-_PATIENCE = 20
+_PATIENCE = 60
 
 
 class NetProgram(ProgramFile):

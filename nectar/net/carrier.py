@@ -152,8 +152,9 @@ class Carrier:
         try:
             return await self._system.advance(lambda: self._delivered, until_ps)
         finally:
-            self.busy_ps += self._machine.time_ps - from_ps
-            self.busy_seconds += self._clock() - begun
+            if passed := self._machine.time_ps - from_ps:
+                self.busy_ps += passed
+                self.busy_seconds += self._clock() - begun
 
     async def _pass(self, until_ps):
         """Lets simulated time pass while all is quiet; what was planned happens."""

@@ -141,7 +141,9 @@ class Namespaces:
             what = "stands already" if state.alive else "was not taken away, since its process was ended"
             raise UsageError(f"the network {state.name!r} {what}: 'nectar net down{_named(state.name)}' removes it")
         if os.geteuid():
-            raise UsageError("network namespaces take root's rights: run it as root, as 'sudo nectar net ...'")
+            raise UsageError(
+                "network namespaces take root's rights: run it by sudo, or in a user namespace (docs/net.md)"
+            )
         if shutil.which("ip") is None:
             raise UsageError("the program 'ip' is missing: install iproute2")
         try:

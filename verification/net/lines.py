@@ -100,7 +100,7 @@ class Lines:
         """The packets that have come at a CAB's node."""
         return [packet for _, packet, _ in self.got[name]]
 
-    def run(self, over, seconds=60):
+    def run(self, over, seconds=300):
         """Carries packets until ``over()``; an AssertionError after ``seconds`` of the host."""
         end = time.monotonic() + seconds
 
