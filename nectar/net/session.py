@@ -57,9 +57,11 @@ class Session:
             network = Network({cab.name: cab.id for cab in system.cabs}, self._network)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        with Namespaces(self._state, network) as places, self._script() as child:
+        with Namespaces(self._state, network) as places, _Script(self._command, self._state.name) as child:
             self._carrier = Carrier(system, network, places.descriptors, self._pace)
             self._begun = time.monotonic()
+            await self._carrier.run(lambda: all(node.boot for node in system.nodes.values()), _ASKED)
+            child.start()
             if self._command is None:
                 self._greet(network)
 
@@ -73,10 +75,12 @@ class Session:
             await self._carrier.run(over, _ASKED)
             places.tell(self.numbers(system))
         print(self.line(system), flush=True)
+        numbers = self.numbers(system)
+        system.report("net.sent", numbers["sent"], "packets")
+        system.report("net.received", numbers["received"], "packets")
+        system.report("net.dropped", sum(numbers["dropped"].values()), "packets", reasons=numbers["dropped"])
+        system.report("net.busy_time", round(numbers["busy_s"] * 1e9), "ns")
         child.check()
-
-    def _script(self):
-        return _Script(self._command, self._state.name)
 
     def _greet(self, network):
         named = "" if self._state.name == "nectar" else f" --name {self._state.name}"
@@ -150,13 +154,13 @@ class _Script(contextlib.AbstractContextManager):
         self._command, self._name = command, name
         self._process = None
 
-    def __enter__(self):
+    def start(self):
+        """Starts it. Raises UsageError."""
         if self._command is not None:
             try:
                 self._process = subprocess.Popen(self._command, env={**os.environ, NAME_VARIABLE: self._name})
             except OSError as error:
                 raise UsageError(f"{self._command[0]} cannot be run: {error.strerror}") from None
-        return self
 
     def ended(self):
         """Whether it has."""

@@ -137,8 +137,10 @@ def test_a_packet_file_shows_the_ip_packets(nectar):
     ask = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'over the boards', ('CAB2', 4000))"
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     script = f'nectar net exec CAB1 -- {sys.executable} -c "{ask}"; sleep 0.3'
-    done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--", "sh", "-c", script)
+    done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--json", "out.json", "--", "sh", "-c", script)
     assert done.returncode == 0 and nectar("dissector").returncode == 0
+    found = {each["id"]: each["value"] for each in json.loads((nectar.folder / "out.json").read_text())["results"]}
+    assert found["net.sent"] >= found["net.received"] >= 1 and found["net.dropped"] == 0 < found["net.busy_time"]
     fields = [word for field in ("_ws.col.Info", "ip.dst", "udp.dstport") for word in ("-e", field)]
     shown = subprocess.run(
         ["tshark", "-X", "lua_script:nectar.lua", "-r", "p.pcapng", "-T", "fields", *fields],
@@ -155,7 +157,7 @@ def test_a_script_runs_beside_its_network_which_is_taken_away(nectar):
         f"nectar net exec CAB1 -- {sys.executable} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
     )
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    done = nectar("net", "run", *FAST, "--json", "out.json", "--pcap", "p.pcapng", "--", "sh", "-c", script)
+    done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--", "sh", "-c", script)
     assert done.returncode == 3 and done.stdout.startswith("10.89.0.2\n0 packets sent")
     assert done.stderr.splitlines()[-1] == "nectar: sh ended with exit code 3"
     assert not left() and (nectar.folder / "p.pcapng").stat().st_size
