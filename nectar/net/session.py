@@ -107,6 +107,7 @@ class Session:
         kinds = ("ipv6", "malformed", "too_long", "unreachable", "queue_full")
         drops = {f"{name} {kind}": getattr(of, kind) for name, of in drivers.items() for kind in kinds}
         drops |= {f"{name} CAB {kind}": getattr(of, kind) for name, of in stations.items() for kind in lost}
+        drops["undelivered"] = carrier.undelivered
         return {
             "simulated_s": system.machine.time_ps / 1e12,
             "seconds": time.monotonic() - self._begun,
@@ -116,7 +117,6 @@ class Session:
             "late_s": carrier.late_seconds,
             "sent": sum(counters.sent for counters in drivers.values()),
             "received": sum(counters.received for counters in drivers.values()),
-            "undelivered": carrier.undelivered,
             "mbit_s": self._rate,
             "dropped": {where: count for where, count in drops.items() if count},
         }
