@@ -179,7 +179,7 @@ JOBS = (
     ),
     Job(
         "net",
-        "Linux programs over fast and RTL boards: curl, ping, iperf3, a fiber cut and repaired; ping and TCP measured",
+        "Linux programs over fast and RTL boards: curl, ping, iperf3, Open MPI, a fiber cut and repaired; figures",
         3,
         _tests("cli/test_net.py", "net/"),
     ),

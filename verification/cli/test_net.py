@@ -241,3 +241,55 @@ def test_a_session_of_a_minute_goes_on_while_a_fiber_is_cut_and_repaired(nectar)
     sums = [line.split()[0] for line in done.stdout.splitlines() if line.endswith("  -")]
     assert len(sums) > 10 and set(sums) == {sha256(data).hexdigest()} and time.monotonic() - begun > 60
     assert any("symbols" in line and ": 0 hits" not in line for line in done.stdout.splitlines())
+
+
+MPI_PROGRAM = """from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+steps = 1000
+terms = (4 / (1 + ((step + 0.5) / steps) ** 2) for step in range(comm.rank, steps, comm.size))
+pi = comm.allreduce(sum(terms) / steps)
+everybody = comm.gather(comm.rank**2)
+if comm.rank == 0:
+    print(f"pi is {pi:.9f}, squares {everybody}", flush=True)
+"""
+#: Starts Open MPI's daemon on a node.
+AGENT = """#!/bin/sh
+host=$1; shift
+exec nectar net exec "$host" -- sh -c "$*"
+"""
+MPIRUN = (
+    "mpirun.openmpi -np {ranks} --host {hosts} --mca plm_rsh_agent {folder}/agent --mca pml ob1 --mca btl tcp,self "
+    "--mca btl_tcp_if_include 10.89.0.0/24 --mca oob_tcp_if_include 10.89.0.0/24 {python} {folder}/pi.py"
+)
+
+
+def _python_with_mpi():
+    """A Python that has mpi4py, the real one; None."""
+    python = shutil.which("python3", path="/usr/bin")
+    has = python and subprocess.run([python, "-c", "import mpi4py"], capture_output=True).returncode == 0
+    return python if has else None
+
+
+@privileged
+@pytest.mark.nightly
+@pytest.mark.skipif(
+    shutil.which("mpirun.openmpi") is None or _python_with_mpi() is None,
+    reason="Debian's openmpi-bin and python3-mpi4py are not installed",
+)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_job_of_open_mpi_gives_the_answers_of_nectar_mpirun(nectar, ranks):
+    nectar.program(MPI_PROGRAM, "pi.py")
+    (nectar.folder / "agent").write_text(AGENT)
+    (nectar.folder / "agent").chmod(0o755)
+    bins = os.path.dirname(sys.executable)
+    nectar.environment |= {"PATH": f"{bins}:{os.environ['PATH']}", "PYTHONWARNINGS": "default"}
+    nectar.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    hosts = ",".join(f"CAB{number}" for number in range(1, ranks + 1))
+    job = MPIRUN.format(ranks=ranks, hosts=hosts, folder=nectar.folder, python=_python_with_mpi())
+    words = ["net", "run", *NET, "--topology", f"hub:{ranks}", "--boards", "fast"]
+    done = nectar(*words, "--", "sh", "-c", f"nectar net exec CAB1 -- {job}")
+    assert done.returncode == 0, done.stderr
+    other = nectar("mpirun", "-n", ranks, "--boards", "fast", "pi.py")
+    assert other.returncode == 0 and done.stdout.splitlines()[0] == other.stdout.splitlines()[0]
+    assert not left()
