@@ -183,6 +183,11 @@ class Costs(Table):
     node_arrival: int = cost(
         14, "for each message shown to the node: fill in its entry, step the count; 11 instructions"
     )
+    ip_send: int = cost(
+        20, "for each IP packet of the node: check its length and CAB, fill in a header; 15 instructions"
+    )
+    ip_match: int = cost(16, "for each IP packet that comes: check its header, find a slot; 12 instructions")
+    ip_received: int = cost(12, "at its end: compare length and checksum, fill in its entry; 9 instructions")
     node_request: int = cost(30, "for each file request: take a slot, fill it in, queue the thread; 23 instructions")
 
 

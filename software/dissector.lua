@@ -156,6 +156,7 @@ local function pair(a, b)
 end
 
 local dissect = {}
+local ip = Dissector.get("ip")
 
 dissect[PROTOCOL_DATAGRAM] = function(tvb, pinfo, tree, source, destination)
   tree:add(f.last, tvb(3, 1), bit.band(tvb(3, 1):uint(), LAST_FRAGMENT) ~= 0)
@@ -260,6 +261,16 @@ dissect[PROTOCOL_CHANNEL] = function(tvb, pinfo, tree, source, destination)
   end
   stream(pinfo, tree, "c " .. pair(source, destination))
   return text
+end
+
+dissect[PROTOCOL_IP] = function(tvb, pinfo, tree)
+  local bytes = tvb(8, 4):uint()
+  tree:add(f.number, tvb(6, 2))
+  tree:add(f.length, tvb(8, 4))
+  if bytes < 20 or HEADER_BYTES + bytes > tvb:len() then return string.format("%d bytes", bytes) end
+  local inner = tvb(HEADER_BYTES, bytes):tvb()
+  ip:call(inner, pinfo, tree)
+  return string.format("%s to %s, %d bytes", tostring(inner(12, 4):ipv4()), tostring(inner(16, 4):ipv4()), bytes)
 end
 
 local function packet(tvb, pinfo, tree)

@@ -79,8 +79,11 @@ class Machine(Protocol):
         For use between runs, when new work has been given to a CPU that sleeps.
         """
 
-    async def run(self, stop, until_ps=None):
+    async def run(self, stop, until_ps=None, patient=True):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet.
+
+        All is quiet when nothing can happen any more; if ``patient`` (bool) is false, also while all that can is what
+        was planned for later.
 
         ``stop`` is looked at after every turn that software had. Returns STOPPED, TIME or QUIET. Exceptions of the
         software pass through. A back end that needs no event loop never suspends in here.

@@ -47,6 +47,7 @@ class Protocol(IntEnum):
     REQUEST = 3
     MULTICAST = 4
     CHANNEL = 6
+    IP = 7  # of the nodes' network drivers (docs/net.md)
 
 
 class PacketKind(IntEnum):

@@ -332,6 +332,19 @@ class System:
         if outcome == TIME:
             raise UnfinishedRun(f"the time limit was reached at {self._time()}{told(tasks, tasks.values())}")
 
+    async def advance(self, stop, until_ps, patient=False):
+        """Runs whether there are tasks or not, until ``stop()`` is true, simulated time is ``until_ps``, or all is
+        quiet, as ``Machine.run`` has it; returns STOPPED, TIME or QUIET. Raises ProgramError as ``run``."""
+        self._runs = True
+        try:
+            outcome = await self.machine.run(lambda: self._failed or stop(), until_ps, patient)
+        except BusError as error:
+            raise ProgramError(f"at interrupt level: {error}") from error
+        finally:
+            self._runs = False
+        self.check()
+        return outcome
+
     def _computers(self):
         """All that run software: CABs and nodes."""
         return [*self._cabs.values(), *self._nodes.values()]

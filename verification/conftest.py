@@ -65,7 +65,8 @@ def pytest_runtest_teardown(item):
     finally:
         bench = getattr(item.module, "bench", None)
         built = bench.take_build_seconds() if isinstance(bench, Bench) else 0
-        item.user_properties += [(schedule.TOOK, processor_seconds() - item.stash[_BEGUN]), (schedule.BUILD, built)]
+        begun = item.stash.get(_BEGUN, processor_seconds())  # a test that a mark skips was never set up
+        item.user_properties += [(schedule.TOOK, processor_seconds() - begun), (schedule.BUILD, built)]
 
 
 def pytest_addoption(parser):

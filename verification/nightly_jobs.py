@@ -208,6 +208,12 @@ JOBS = (
         ),
     ),
     Job(
+        "net",
+        "Linux programs over fast and RTL boards: curl, ping, iperf3, Open MPI, a fiber cut and repaired; figures",
+        3,
+        _tests("cli/test_net.py", "net/"),
+    ),
+    Job(
         "programs",
         "the programs of examples/ that show a speed-up, at full size on 1 to 16 CABs, on the engine",
         8,

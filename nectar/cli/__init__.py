@@ -24,6 +24,7 @@ __all__ = ["main", "SUBCOMMANDS"]
 SUBCOMMANDS = (
     "run",
     "mpirun",
+    "net",
     "sweep",
     "events",
     "simulate",

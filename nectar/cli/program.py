@@ -26,6 +26,8 @@ class ProgramFile:
     topology = None
     trace = False
     nodes = ()
+    #: callable(picoseconds of simulated time, seconds of the run) → what the changing line says; None: the usual.
+    far = None
 
     def __init__(self, path):
         self.path = path

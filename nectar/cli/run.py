@@ -385,7 +385,7 @@ def _run(options, program, system, stall):
         )
 
     try:
-        far = _far(system, picoseconds(options.max_time, "--max-time"))
+        far = program.far or _far(system, picoseconds(options.max_time, "--max-time"))
         with Watch(lambda: system.machine.time_ps, stall, stuck, wave_news(options, system), far):
             program.run(system, options.arguments)
     except Stalled as error:

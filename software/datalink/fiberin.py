@@ -60,6 +60,9 @@ class FiberIn:
     - ``received(length: int, good: bool)`` → bool: the packet that it was last asked about has ended, with ``length``
       bytes stored, ``good`` if without any error. True if another packet is likely to follow at once.
 
+    One whose attribute ``summed`` is true finds in ``Interrupts.sum``, when it is told of a packet's end, the board's
+    Internet checksum of all its bytes.
+
     One that answers HOLD has a third, ``gave_up()``: the packet for which it last did so has waited in vain, and is
     dropped.
     """
@@ -137,6 +140,7 @@ class FiberIn:
             self._discard()
             return False
         self._receiver = protocol
+        self.interrupts.sums = getattr(protocol, "summed", False)
         self._checking = place is Answer.CHECK
         if self._checking:
             address, limit = _NOWHERE, 0

@@ -15,6 +15,7 @@ _ENABLE = REG["IRQ_ENABLE"].address
 _REPLY = REG["REPLY"].address
 _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
+_SUM = REG["RX_SUM"].address
 _CPU = int(EventGroup.CPU)
 _PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR, _TAKEN, _BELL = (
     1 << irq
@@ -33,6 +34,9 @@ class Interrupts:
         Whether the handler runs: level 0 stands still from its start to its end.
     enabled : int
         The interrupts that raise the line, as IRQ_ENABLE has them or soon will.
+    sums : bool
+        Whether RX_SUM of the packet under way is wanted: it is in ``sum`` when ``on_received`` is called.
+    sum : int
     on_packet : callable(header: bytes) → bool
         A packet's header is there. True: look at once whether more has come.
     on_received : callable(result: int) → bool
@@ -61,6 +65,8 @@ class Interrupts:
         "door",
         "active",
         "enabled",
+        "sums",
+        "sum",
         "on_packet",
         "on_received",
         "on_reply",
@@ -76,7 +82,8 @@ class Interrupts:
     def __init__(self, kernel):
         self.kernel = kernel
         self.door = kernel.door
-        self.active = False
+        self.active = self.sums = False
+        self.sum = 0
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
         self.on_taken = self.on_bell = None
@@ -117,6 +124,8 @@ class Interrupts:
             again = False
             self.on_status(status)
             if causes & _RECEIVED:
+                if self.sums:
+                    self.sum = await door.read(_SUM)
                 again = self.on_received(result)
             elif causes & _PACKET:
                 again = self.on_packet(header)

@@ -47,6 +47,11 @@ class NodeCosts(Table):
         1120, "70 us for each call of a socket: trap, the descriptor's table, the socket's layer, return; no protocol"
     )
     socket_word: int = cost(4, "for each word between the process and the system's buffers: load, store, step, misses")
+    # The network driver, which runs inside the system: no call, no switch from process to process
+    ip_packet: int = cost(
+        160,
+        "10 us for each packet: the driver's routine, a buffer of the system's, its queue; 120 instructions",
+    )
     # The library that processes call; it makes no kernel calls
     command: int = cost(40, "for each command: check arguments, take a slot, put its words together; 30 instructions")
     room: int = cost(20, "take a block of the pool of message memory, or give it back; 15 instructions")

@@ -9,6 +9,7 @@ from ..kernel.kernel import Kernel
 from ..kernel.plain import blocking, is_call
 from .costs import SUN4
 from .fileserver import FileServer
+from .ip.layout import VECTOR as PACKET_VECTOR
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
 from .messages import NodeDatagram, NodeMailbox, NodeMulticasts, NodeRequests
 from .shared import Shared
@@ -57,6 +58,8 @@ class Node:
         How it keeps numbers: byte order and word size.
     on_call : list of callables
         Of layers above: called by the system process when the CAB has called.
+    on_packet : callable or None
+        The network driver's: called at interrupt level when a packet has come while it slept.
     """
 
     def __init__(self, name, door, costs=SUN4, on_spawn=None, names=None):
@@ -71,6 +74,7 @@ class Node:
         self.cab_id = None
         self.computer = Computer("big", 32)
         self.on_call = []
+        self.on_packet = None
         self.shared = Shared(self)
         self.datagram = NodeDatagram(self)
         self.request = NodeRequests(self)
@@ -163,7 +167,11 @@ class Node:
     async def _interrupt(self):
         """At interrupt level: the CAB calls."""
         self.door.spend(self.costs.interrupt_entry)
-        if await self.door.read(ACKNOWLEDGE) & 0xFF == VECTOR:
+        vector = await self.door.read(ACKNOWLEDGE) & 0xFF
+        if vector == PACKET_VECTOR and self.on_packet is not None:
+            self.door.spend(self.costs.wake)
+            self.on_packet()
+        elif vector == VECTOR:
             self._called = True
             thread, self._system = self._system, None
             if thread is not None:

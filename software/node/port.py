@@ -48,7 +48,6 @@ __all__ = ["NodePort"]
 
 _PAGE = 1 << PAGE_BITS
 _INTERRUPT = REG["VME_INTERRUPT"]
-_RAISE = _INTERRUPT.vector.put(VECTOR) | _INTERRUPT.level.put(LEVEL)
 _BELL_PAGE = REG["VME_BELL"].address & -_PAGE
 _SWITCHING = {0: Switching.PACKET, CIRCUIT: Switching.CIRCUIT}
 _COUNTS = Struct(f">{1 + BOXES}I")
@@ -127,7 +126,8 @@ class NodePort:
         self._loads = False  # so is interrupt level, at its end
         self._look = False  # the thread is to look whether processes of the node sleep
         self._pump = {}  # boxes to be looked at (a dict as an ordered set)
-        self._raised = self._again = False
+        self._raised = False
+        self._again = {}  # status/IDs of interrupts that are to be raised behind it (a dict as an ordered set)
         self._requests = {}  # number -> (Box, Request) that the node has
         self._numbers = 0
         self._room = Condition(cab.kernel, "room in a box of the node")
@@ -154,13 +154,14 @@ class NodePort:
         self.kernel.spawn(self._run, name="node's commands")
 
     # -- interrupts to the node ----------------------------------------------------------------------
-    def call_node(self):
-        """Raises the VME interrupt. While the node has not taken the last one yet, once it has. From both levels."""
+    def call_node(self, vector=VECTOR):
+        """Raises the VME interrupt with that status/ID. While the node has not taken the last one yet, once it has.
+        From both levels."""
         if self._raised:
-            self._again = True
+            self._again[vector] = None
             return
         self._raised = True
-        self.door.write(_INTERRUPT.address, _RAISE)
+        self.door.write(_INTERRUPT.address, _INTERRUPT.vector.put(vector) | _INTERRUPT.level.put(LEVEL))
 
     def rouse_node(self):
         """Has processes of the node that sleep look again, if any do. From both levels."""
@@ -180,8 +181,9 @@ class NodePort:
     def _taken(self):
         self._raised = False
         if self._again:
-            self._again = False
-            self.call_node()
+            vector = next(iter(self._again))
+            del self._again[vector]
+            self.call_node(vector)
 
     # -- pages ---------------------------------------------------------------------------------------
     def lonely(self, message):

@@ -107,7 +107,7 @@ class CableMachine:
         """Ends a wait of the main coroutine of CAB ``name``, now or when it comes to wait."""
         self._home[name].wake(name)
 
-    async def run(self, stop, until_ps=None):
+    async def run(self, stop, until_ps=None, patient=True):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps`` on one of the boards, or all is quiet
         (``software.machine``)."""
         if self._closed:

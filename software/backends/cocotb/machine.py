@@ -114,7 +114,7 @@ class CocotbMachine:
         if processor is not None:
             processor.wake()
 
-    async def run(self, stop, until_ps=None):
+    async def run(self, stop, until_ps=None, patient=True):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
         (``software.machine``)."""
         if self._closed:

@@ -139,7 +139,7 @@ class EngineMachine:
         """Ends a wait of the main coroutine of CAB or node ``name``, now or when it comes to wait."""
         self.engine.wake(name)
 
-    async def run(self, stop, until_ps=None):
+    async def run(self, stop, until_ps=None, patient=True):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
         (``software.machine``)."""
         engine = self.engine
@@ -165,7 +165,7 @@ class EngineMachine:
                     engine.halt(board)
                     raise
             elif code == Code.TIME or code == Code.QUIET:
-                if not plans:
+                if not plans or code == Code.QUIET and not patient:
                     return TIME if code == Code.TIME else QUIET
                 engine.skip(limit)
                 if plans[0][0] > limit:

@@ -81,6 +81,7 @@ class ModelMachine:
         self._fibers = {}  # (sending end, receiving end) → ModelFiber
         self._events = []  # (time, whether a CPU's edge, order, action, argument)
         self._order = 0
+        self._plans = 0  # of the events, those that were planned
         self._turned = False
         self._closed = False
         for name, board in topology.cabs.items():
@@ -153,13 +154,13 @@ class ModelMachine:
         cpu.processor.wake()
         self.interrupt(cpu.board)
 
-    async def run(self, stop, until_ps=None):
+    async def run(self, stop, until_ps=None, patient=True):
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
         (``software.machine``)."""
         if self._closed:
             raise RuntimeError("this machine is closed; make a new one")
         events = self._events
-        while events:
+        while events and (patient or len(events) > self._plans):
             if until_ps is not None and events[0][0] >= until_ps:
                 self.time_ps = until_ps
                 return TIME
@@ -183,9 +184,11 @@ class ModelMachine:
     # -- faults (software.machine) -------------------------------------------------------------------
     def plan(self, time_ps, action):
         """Calls ``action()`` at ``time_ps``, in a run."""
+        self._plans += 1
         self.at(max(time_ps, self.time_ps), self._act, action)
 
     def _act(self, action):
+        self._plans -= 1
         action()
         self._turned = True
 

@@ -1,0 +1,1 @@
+"""Linux programs over the simulated network: ``nectar net`` (docs/net.md)."""

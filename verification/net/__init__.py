@@ -1,0 +1,1 @@
+"""Tests of ``nectar net``: packets between descriptors and nodes, namespaces."""
