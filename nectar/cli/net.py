@@ -166,9 +166,11 @@ def _status(state, options):
 
 
 def _down(state, options):
+    from ..net.namespaces import privileged
+
     if not state.exists:
         raise UsageError(f"there is no network {state.name!r}")
-    if os.geteuid():
+    if not privileged():
         raise UsageError("to take a network away takes root's rights: run it as root")
     if state.alive:
         state.stop()

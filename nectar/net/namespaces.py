@@ -19,7 +19,7 @@ from ..cli.errors import UsageError
 from ..software.node.ip.layout import MTU
 from .errors import NetworkGone
 
-__all__ = ["DEVICE", "FOLDER", "Namespaces", "State", "enter", "inside"]
+__all__ = ["DEVICE", "FOLDER", "Namespaces", "State", "enter", "inside", "privileged"]
 
 #: Of each network that stands, a folder with its state.
 FOLDER = "/run/nectar-net"
@@ -29,7 +29,8 @@ _TUN = "/dev/net/tun"
 _PLACES = "/run/netns"
 #: Where 1 keeps Linux from giving the device an address of IPv6, and from asking for routers.
 _IPV6 = f"/proc/sys/net/ipv6/conf/{DEVICE}/addr_gen_mode"
-# linux/if_tun.h, linux/sched.h, linux/mount.h
+# linux/capability.h, linux/if_tun.h, linux/sched.h, linux/mount.h
+_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR, _TUN_F_CSUM = 0x0001, 0x1000, 0x4000, 0x01
 _NEWNET, _NEWNS, _NEWUTS = 0x40000000, 0x00020000, 0x04000000
@@ -37,6 +38,13 @@ _BIND, _REC, _PRIVATE = 0x1000, 0x4000, 1 << 18
 #: How long processes have to end, in seconds.
 _GRACE = 3.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def privileged():
+    """Whether this process may make network namespaces: root in a container may lack these capabilities of Linux."""
+    with open("/proc/self/status") as status:
+        effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    return all(effective >> capability & 1 for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN))
 
 
 def _libc(function, *arguments):
@@ -140,7 +148,7 @@ class Namespaces:
         if state.exists:
             what = "stands already" if state.alive else "was not taken away, since its process was ended"
             raise UsageError(f"the network {state.name!r} {what}: 'nectar net down{_named(state.name)}' removes it")
-        if os.geteuid():
+        if not privileged():
             raise UsageError(
                 "network namespaces take root's rights: run it by sudo, or in a user namespace (docs/net.md)"
             )
@@ -233,7 +241,7 @@ def enter(state, cab, command):
     name = names.get(cab.lower())
     if name is None:
         raise UsageError(f"there is no {cab!r} in the network {state.name!r}; there are {', '.join(names.values())}")
-    if os.geteuid():
+    if not privileged():
         raise UsageError("to enter a network namespace takes root's rights: run it as root")
     try:
         _enter(known["namespaces"][name])

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 import pytest
 
+from nectar.net import namespaces
 from nectar.net.namespaces import FOLDER
 from nectar.verification.net.marks import privileged
 from nectar.verification.software.helpers import pattern
@@ -44,7 +45,7 @@ def test_wrong_use_is_refused_in_one_line(here, words, line):
 
 
 def test_without_roots_rights_one_line_says_so(here, monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(namespaces, "privileged", lambda: False)
     assert "take root's rights" in here.refused("net", "up", "--topology", "hub:2", *NET)
 
 
