@@ -149,6 +149,7 @@ void CabTraffic::receive(std::uint32_t pending) {
         if (dice.once(2)) load(reg::RX_SUM);
         post(reg::RX_RELEASE, dice.bits());
     }
+    if (vme_ && pending & irq::VME_ERROR) load(reg::VD_RESULT);
     if (pending & irq::INPUT) {
         for (unsigned n = dice.below(20); n > 0; --n) load(reg::RX_QUEUE);
     }
@@ -207,7 +208,7 @@ void CabTraffic::timers(std::uint32_t now) {
 // What VME's master is asked: it gets no bus, and gives up after a while.
 void CabTraffic::master() {
     switch (dice.below(12)) {
-        case 0: return post(reg::VD_CONTROL, dice.below(2));
+        case 0: return post(reg::VD_CONTROL, dice.once(10));
         case 1: return post(reg::VD_RESULT, dice.bits());
         case 2: return post(reg::VD_THRESHOLD, dice.below(60));
         case 3: return post(reg::VD_REMOTE, dice.bits());
