@@ -21,7 +21,8 @@ from ..hdl.cab.addresses import (
 from ..hdl.cab.kernel_registers import KERNEL_PAGE
 from ..hdl.cab.regions import ADDRESS_BITS, DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
 from ..hdl.cab.timer_registers import TIMERS
-from ..hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
+from ..hdl.cab.vme.numbers import BLOCK_BYTES, GRANT_NS, LEVELS, Modifier, Ns
+from ..hdl.cab.vme.registers import VME_LIST_DEPTH
 from ..hdl.host.events import (
     EVENT,
     EVENT_ALIGN,
@@ -230,6 +231,7 @@ def header():
         "namespace vme {",
         *_constants("std::uint8_t", {member.name: member for member in Modifier}),
         *_constants("std::int64_t", {f"{name}_PS": ns * 1000 for name, ns in Ns.__members__.items()}),
+        *_constants("std::int64_t", {"GRANT_PS": GRANT_NS * 1000}),
         *_constants("std::uint32_t", {"BLOCK_BYTES": BLOCK_BYTES, "LEVELS": LEVELS}),
         "}",
         "namespace region {",
@@ -253,6 +255,7 @@ def header():
                 "CRC_BYTES": CRC_BYTES,
                 "TX_LIST_DEPTH": TX_LIST_DEPTH,
                 "RX_LIST_DEPTH": RX_LIST_DEPTH,
+                "VME_LIST_DEPTH": VME_LIST_DEPTH,
                 "LENGTH_BITS": LENGTH_BITS,
                 "ID_VALUE": ID_VALUE,
                 "KERNEL_PAGE": KERNEL_PAGE,

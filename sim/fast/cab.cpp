@@ -15,6 +15,14 @@ constexpr unsigned WALK_MORE = 3;
 constexpr std::uint32_t PAGE_MASK = (1u << cab::PAGE_BITS) - 1;
 constexpr std::uint32_t WORD_MASK = ~3u;
 
+// Registers that take the length of an area; those of areas that are written.
+constexpr bool fills(std::uint32_t address) {
+    return address == reg::RX_AREA || address == reg::RX_START || address == reg::VD_FETCH;
+}
+constexpr bool is_area(std::uint32_t address) {
+    return fills(address) || address == reg::TX_AREA || address == reg::VD_SEND;
+}
+
 constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t bytes) { return address - base < bytes; }
 
 }  // namespace
@@ -46,7 +54,9 @@ void Cab::connect(Pins& pins) {
     pins.probes.levels.push_back(&in_.level);
     pins.probes.channels.push_back(&out_.working);
     pins.probes.channels.push_back(&in_.scatter.running);
-    if (vme_) vme_->connect(pins.vme);
+    if (!vme_) return;
+    pins.probes.channels.push_back(vme_->master.working());
+    vme_->connect(pins.vme);
 }
 
 void Cab::reset() {
@@ -99,7 +109,8 @@ void Cab::edge() {
 
     // Who has data memory.
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
-                     (at_work_ && work_.target == Target::DATA ? CPU : 0);
+                     (at_work_ && work_.target == Target::DATA ? CPU : 0) |
+                     (vme_ && vme_->master.fetches() ? VME : 0);
     const unsigned given = wants ? arbitrate(wants) : 0;
     slot_ += 1 + slept_;
     stored_ = false;
@@ -121,7 +132,13 @@ void Cab::edge() {
     raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
 
     const bool taken = next(in, free);
-    if (vme_) raised |= vme_->edge(write_, taken);
+    if (vme_) {
+        raised |= vme_->edge(write_, taken, given & VME);
+        if (vme_->master.gave_up()) {
+            done_ = error_ = 1;
+            read_data_ = 0;
+        }
+    }
     const bool clear = write_.address == reg::RESET && write_.data & reg::RESET_BOARD;
     if (timers_.edge(write_, slept_, clear)) raised |= irq::TIMER;
     if (errors.any() && count_errors(errors)) raised |= irq::ERROR;
@@ -171,7 +188,9 @@ unsigned Cab::arbitrate(unsigned wants) {
 bool Cab::next(const Inputs& in, bool free) {
     const bool wanted = vme_ && vme_->wants();
     const bool asked = spare_held_ || in.valid;
-    const bool cpu = free && asked && !(wanted && turn_) && !(vme_ && vme_->locks());
+    // Behind an access to the window, nothing of the CPU begins until the window has answered.
+    const bool parks = (ended_ && last_.target == Target::WINDOW) || (vme_ && vme_->master.parks());
+    const bool cpu = free && asked && !parks && !(wanted && turn_) && !(vme_ && vme_->locks());
     const bool vme = free && wanted && !cpu;
     if (asked) {
         const Request request = spare_held_ ? spare_
@@ -204,6 +223,7 @@ void Cab::begin(const Request& request, bool vme) {
                    : within(address, region::PROGRAM, region::PROGRAM_BYTES) ? Target::PROGRAM
                    : table && domain == cab::KERNEL                          ? Target::TABLE
                    : within(address, region::PROM, region::PROM_BYTES) && !request.write ? Target::PROM
+                   : vme_ && !vme && within(address, region::VME, region::VME_BYTES)     ? Target::WINDOW
                                                                                           : Target::NOTHING;
 }
 
@@ -247,7 +267,7 @@ bool Cab::walk() {
     const Request& request = work_.request;
     if (!request.write || work_.domain == cab::KERNEL) return true;
     const std::uint32_t address = request.address & WORD_MASK;
-    if (address != reg::TX_AREA && address != reg::RX_AREA && address != reg::RX_START) return true;
+    if (!is_area(address)) return true;
     switch (walk_.state) {
         case Walk::State::ABSENT: walk_.state = Walk::State::BEGINS; return false;
         case Walk::State::BEGINS:
@@ -271,12 +291,12 @@ void Cab::look_up() {
     const std::uint32_t address = request.address & WORD_MASK;
     walk_.refused = refuses(address, request.data);
     if (walk_.refused) return;
-    const bool fills = address != reg::TX_AREA;
-    const std::uint32_t first = fills ? in_.scatter.address : out_.address;
-    const std::uint32_t length = request.data & (fills ? reg::RX_AREA_LENGTH : reg::TX_AREA_LENGTH);
+    const bool writes = fills(address);
+    const std::uint32_t first = area_address(address);
+    const std::uint32_t length = request.data & reg::TX_AREA_LENGTH;
     for (std::uint32_t at = first; at < first + length; at = (at | PAGE_MASK) + 1) {
         ++walk_.left;
-        if (protection_.allows(work_.domain, at, fills ? cab::WRITE : cab::READ)) continue;
+        if (protection_.allows(work_.domain, at, writes ? cab::WRITE : cab::READ)) continue;
         walk_.denied = true;
         walk_.address = at;
         work_.allowed = false;
@@ -284,8 +304,15 @@ void Cab::look_up() {
     }
 }
 
+// Where the area begins whose length that register takes.
+std::uint32_t Cab::area_address(std::uint32_t address) const {
+    if (address == reg::TX_AREA) return out_.address;
+    return address == reg::VD_SEND || address == reg::VD_FETCH ? vme_->master.address : in_.scatter.address;
+}
+
 // Does what the access that has ended does, and answers it.
 void Cab::respond(std::uint32_t& raised) {
+    if (last_.target == Target::WINDOW && last_.allowed) return vme_->master.park(last_.request.select);
     std::uint32_t data = 0;
     const bool error = answer(data);
     if (!last_.allowed) raised |= irq::TRAP;
@@ -304,7 +331,7 @@ bool Cab::answer(std::uint32_t& data) {
     const std::uint32_t address = request.address & WORD_MASK;
     if (!last_.allowed) {
         // Of an area it is the look-up that tells what is forbidden.
-        const bool writes = walk_.denied ? address != reg::TX_AREA : request.write;
+        const bool writes = walk_.denied ? fills(address) : request.write;
         protection_.record(walk_.denied ? walk_.address : request.address, last_.domain,
                            writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, last_.vme);
         walk_.denied = false;

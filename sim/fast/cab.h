@@ -36,7 +36,7 @@ class Cab {
         std::uint32_t address = 0, write_data = 0;
     };
     // Where an access goes.
-    enum class Target : std::uint8_t { NOTHING, DATA, PROGRAM, PROM, REGISTERS, TABLE };
+    enum class Target : std::uint8_t { NOTHING, DATA, PROGRAM, PROM, REGISTERS, TABLE, WINDOW };
     // An access under way.
     struct Work {
         Request request;
@@ -64,6 +64,7 @@ class Cab {
     bool answer(std::uint32_t& data);
     bool make(bool given);
     bool walk();
+    std::uint32_t area_address(std::uint32_t address) const;
     void look_up();
     bool refuses(std::uint32_t address, std::uint32_t data) const;
     bool load(std::uint32_t address, std::uint32_t& data);

@@ -87,6 +87,10 @@ bool Cab::refuses(std::uint32_t address, std::uint32_t data) const {
         case reg::RX_START: return !in_.waits() || !inside(in_.scatter.address, data & reg::RX_START_LIMIT);
         case reg::RX_MODE:
             return get(reg::RX_MODE_CHECK, data) > cab::NONE || get(reg::RX_MODE_SKIP, data) > cab::HEADER_BYTES;
+        case reg::VD_SEND:
+        case reg::VD_FETCH:
+            if (vme_ && !inside(vme_->master.address, data & reg::VD_SEND_LENGTH)) return true;
+            [[fallthrough]];
         default: return vme_ && vme_->refuses(address, data);
     }
 }

@@ -24,7 +24,7 @@ void Vme::reset() {
     request_ = Request{};
     answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
     dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
-    window_ = 0;
+    master.reset();
     shift();
 }
 
@@ -124,13 +124,13 @@ void Vme::acknowledge() {
     pull(false);
 }
 
-std::uint32_t Vme::edge(const Write& write, bool taken) {
-    std::uint32_t raised = 0;
+std::uint32_t Vme::edge(const Write& write, bool taken, bool fetched) {
+    std::uint32_t raised = master.edge(write, fetched);
     if (unlocks_) locks_ = unlocks_ = false;
     const bool answered = answered_;
     const bool over = access_ == Access::NONE;
     follow(taken);
-    if (taken_) raised = irq::VME_TAKEN;
+    if (taken_) raised |= irq::VME_TAKEN;
     waiting_ &= ~taken_;
     taken_ = 0;
     switch (state_) {
@@ -170,7 +170,6 @@ std::uint32_t Vme::edge(const Write& write, bool taken) {
     }
     if (second_.as_n) later_ = block_ = ready_ = failed_ = false;
     if (write.address == reg::VME_BELL) raised |= irq::VME_BELL;
-    if (write.address == reg::VME_WINDOW) window_ = write.data & (reg::VME_WINDOW_MODIFIER | reg::VME_WINDOW_PAGE);
     if (write.address == reg::VME_INTERRUPT) {
         const unsigned level = get(reg::VME_INTERRUPT_LEVEL, write.data);
         vectors_[level] = static_cast<std::uint8_t>(get(reg::VME_INTERRUPT_VECTOR, write.data));
@@ -193,25 +192,21 @@ void Vme::shift() {
 
 bool Vme::has(std::uint32_t address, bool to_write) {
     switch (address) {
-        case reg::VME_INTERRUPT:
-        case reg::VME_WINDOW: return true;
+        case reg::VME_INTERRUPT: return true;
         case reg::VME_BELL: return to_write;
-        default: return false;
+        default: return VmeMaster::has(address, to_write);
     }
 }
 
 bool Vme::refuses(std::uint32_t address, std::uint32_t data) const {
+    if (address == reg::VD_SEND || address == reg::VD_FETCH) return master.refuses();
     if (address != reg::VME_INTERRUPT) return false;
     const unsigned level = get(reg::VME_INTERRUPT_LEVEL, data);
     return !level || waiting_ >> (level - 1) & 1;
 }
 
 std::uint32_t Vme::load(std::uint32_t address) const {
-    switch (address) {
-        case reg::VME_INTERRUPT: return put(reg::VME_INTERRUPT_PENDING, waiting_);
-        case reg::VME_WINDOW: return window_;
-        default: return 0;
-    }
+    return address == reg::VME_INTERRUPT ? put(reg::VME_INTERRUPT_PENDING, waiting_) : master.load(address);
 }
 
 }  // namespace nectar::fast

@@ -1,4 +1,4 @@
-// VME of the fast CAB: the slave and the interrupter, as a node's bus reaches them. docs/vme.md.
+// VME of the fast CAB: the slave and the interrupter, as a node's bus reaches them, and the master. docs/vme.md.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include "board.h"
 #include "cab_parts.h"
 #include "cab_request.h"
+#include "cab_vme_master.h"
 
 namespace nectar::fast {
 
@@ -13,8 +14,9 @@ class Vme {
   public:
     void connect(VmePins& pins);
 
-    // An edge. `taken`: the access that is wanted is taken in this cycle. Returns the interrupts that happen in it.
-    std::uint32_t edge(const Write& write, bool taken);
+    // An edge. `taken`: the access that is wanted is taken in this cycle; `fetched`: the memory is given for the master's
+    // word. Returns the interrupts that happen in it.
+    std::uint32_t edge(const Write& write, bool taken, bool fetched);
     void reset();
     // The answer to the access that was taken, to be seen from the next cycle on.
     void answer(std::uint32_t data, bool error) {
@@ -27,12 +29,14 @@ class Vme {
     bool wants() const { return access_ == Access::WANTED; }
     const Request& request() const { return request_; }
     bool locks() const { return locks_; }
-    bool idle() const { return idle_; }
+    bool idle() const { return idle_ && master.idle(); }
 
     // Its registers: whether there is one that can be read, or written; whether it refuses a write; what it holds.
     static bool has(std::uint32_t address, bool to_write);
     bool refuses(std::uint32_t address, std::uint32_t data) const;
     std::uint32_t load(std::uint32_t address) const;
+
+    VmeMaster master;
 
   private:
     // The lines that a node drives. They go by two flip-flops.
@@ -85,7 +89,6 @@ class Vme {
     std::uint8_t taken_ = 0;      // the level that has got it in the cycle before
     std::uint8_t answering_ = 0;  // the level whose status/ID is on the lines
     std::uint8_t vectors_[vme::LEVELS + 1] = {};
-    std::uint32_t window_ = 0;  // VME_WINDOW
 };
 
 }  // namespace nectar::fast

@@ -1,33 +1,12 @@
 """Everything that ``nectar run`` can write, at once: the examples take the same simulated time as without."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from nectar.sim.recording import Recording
+from nectar.verification.cli.examples import EXAMPLES, PROGRAMS
 
-EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
-SMALL = ["--topology", "hub:2"]
-#: Path of an example → the command that runs it; options and arguments with which it does not take long.
-PROGRAMS = {
-    "annealing/annealing": (["run", *SMALL], ["--rounds", "2", "--moves", "16", "--cabs", "2"]),
-    "fft/fft1d": (["run", *SMALL], ["--points", "64", "--cabs", "2"]),
-    "fft/fft2d": (["run", *SMALL], ["--order", "8", "--cabs", "2"]),
-    "hub_monitor": (["run"], []),
-    "message_time": (["run"], ["--size", "1024"]),
-    "mpi_pi": (["mpirun", "-n", "2", *SMALL], ["10"]),
-    "node_files": (["run"], []),
-    "nx_matrix": (["run"], []),
-    "octree/octree": (["run", *SMALL], ["--size", "8", "--level", "1", "--cabs", "2"]),
-    "production/production": (["run", *SMALL], ["queens", "--size", "3", "--cabs", "2"]),
-    "request": (["run"], []),
-    "send_file": (["run"], ["LICENSE"]),
-    "sockets": (["run"], ["1"]),
-    "stream": (["run"], ["--kbytes", "20"]),
-    "transactions/transactions": (["run", *SMALL], ["--transfers", "2", "--accounts", "8", "--cabs", "2"]),
-    "vision/vision": (["run", *SMALL], ["--size", "16", "--frames", "2", "--cabs", "2"]),
-}
 OUTPUTS = {
     "--record": "run.events",
     "--report": "run.html",

@@ -10,7 +10,8 @@ import pytest
 
 from nectar.hdl.cab import addresses, kernel_registers, regions, timer_registers
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
-from nectar.hdl.cab.vme.numbers import BLOCK_BYTES, LEVELS, Modifier, Ns
+from nectar.hdl.cab.vme.numbers import BLOCK_BYTES, GRANT_NS, LEVELS, Modifier, Ns
+from nectar.hdl.cab.vme.registers import VME_LIST_DEPTH
 from nectar.hdl.host.events import EVENT_ALIGN, HEAD_BYTES, EventGroup, EventKind, FaultMark, PacketMark
 from nectar.hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from nectar.hdl.hub.commands import Op
@@ -78,7 +79,9 @@ def expected():
         "DISARMED": 0xFFFF_FFFF,
         "hub::ANY_HUB": ANY_HUB,
         "vme::BLOCK_BYTES": BLOCK_BYTES,
+        "vme::GRANT_PS": 1000 * GRANT_NS,
         "vme::LEVELS": LEVELS,
+        "cab::VME_LIST_DEPTH": VME_LIST_DEPTH,
         "prototype::HUB_PERIOD_PS": PROTOTYPE.hub_period_ps,
         "prototype::CAB_PERIOD_PS": PROTOTYPE.cab_period_ps,
         "prototype::SYMBOL_PS": PROTOTYPE.symbol_ps,

@@ -9,16 +9,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..registers import WORD_BITS
 from .lanes import Lanes
-from .numbers import PERIOD_PS, Ns, check_period, cycles
+from .numbers import GRANT_NS, PERIOD_PS, TIMEOUT_NS, Ns, check_period, cycles
 from .pins import ADDRESS_LINES
 from .sync import Synchroniser
 
-__all__ = ["GRANT_NS", "TIMEOUT_NS", "MasterPort", "VmeMaster"]
-
-#: Longest wait for DTACK* or BERR*: longer than a bus timer's, so that it speaks first.
-TIMEOUT_NS = 100_000
-#: Longest wait for the bus.
-GRANT_NS = 1_000_000
+__all__ = ["MasterPort", "VmeMaster"]
 
 
 class MasterPort(wiring.Signature):

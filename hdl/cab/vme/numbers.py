@@ -8,10 +8,12 @@ from enum import IntEnum
 
 __all__ = [
     "BLOCK_BYTES",
+    "GRANT_NS",
     "LEVELS",
     "MOST_PERIOD_PS",
     "LEAST_PERIOD_PS",
     "PERIOD_PS",
+    "TIMEOUT_NS",
     "Modifier",
     "Ns",
     "cycles",
@@ -20,6 +22,10 @@ __all__ = [
 
 #: Bytes that a block transfer may not cross a multiple of.
 BLOCK_BYTES = 256
+#: Longest wait for DTACK* or BERR*: longer than a bus timer's, so that it speaks first.
+TIMEOUT_NS = 100_000
+#: Longest wait for the bus.
+GRANT_NS = 1_000_000
 #: Interrupt levels: 1 to this.
 LEVELS = 7
 #: Clock of the prototype's CAB: 16 MHz.

@@ -14,8 +14,8 @@ from ..registers import WORD_BITS, RegisterPort
 from .dma import DMA_REGISTERS, VmeDma
 from .host import HostPins, HostPort
 from .interrupter import Interrupter
-from .master import GRANT_NS, TIMEOUT_NS, VmeMaster
-from .numbers import PERIOD_PS, check_period, cycles
+from .master import VmeMaster
+from .numbers import GRANT_NS, PERIOD_PS, TIMEOUT_NS, check_period, cycles
 from .pins import Select, VmePins
 from .registers import VME_REGISTERS
 from .requester import Requester

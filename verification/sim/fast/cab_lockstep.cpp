@@ -65,11 +65,11 @@ class Lockstep {
     void report() const {
         std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
                     "\"symbols_out\": %llu, \"packets_in\": %llu, \"packets_out\": %llu, \"slept\": %llu, "
-                    "\"node_accesses\": %llu, \"node_refused\": %llu, "
+                    "\"node_accesses\": %llu, \"node_refused\": %llu, \"not_granted\": %llu, \"windows\": %llu, "
                     "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
                     static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_,
                     packets_in_,
-                    packets_out_, slept_, node_accesses_, node_refused_, replay(rtl_.kind), replay(fast_.kind));
+                    packets_out_, slept_, node_accesses_, node_refused_, not_granted_, windows_, replay(rtl_.kind), replay(fast_.kind));
     }
 
   private:
@@ -134,6 +134,7 @@ class Lockstep {
         };
         for (const Shown& output : shown) look(output);
         if (!nodes_.empty()) {
+            look({"moving", {*a.probes.channels[2] != 0, *b.probes.channels[2] != 0}});
             const CpuPins &c = nodes_[0]->cpu, &d = nodes_[1]->cpu;
             look({"dtack", {*a.vme.dtack_pull, *b.vme.dtack_pull}});
             look({"berr", {*a.vme.berr_pull, *b.vme.berr_pull}});
@@ -162,6 +163,9 @@ class Lockstep {
         if (*seen.cpu.done && !outstanding_.empty()) {
             traffic_.answered(outstanding_.front(), *seen.cpu.read_data, *seen.cpu.error);
             refused_ += *seen.cpu.error;
+            const std::uint32_t address = outstanding_.front().address & 0xFFFFFF;
+            windows_ += address >= region::VME && !nodes_.empty();
+            not_granted_ += address == reg::VD_RESULT && *seen.cpu.read_data & reg::VD_RESULT_TIMEOUT;
             outstanding_.pop_front();
         }
         if (*seen.ports[0].tx_valid && ready_) {
@@ -292,6 +296,7 @@ class Lockstep {
     std::string inputs_;
     unsigned long long accesses_ = 0, refused_ = 0, symbols_in_ = 0, symbols_out_ = 0, slept_ = 0;
     unsigned long long packets_in_ = 0, packets_out_ = 0, node_accesses_ = 0, node_refused_ = 0;
+    unsigned long long not_granted_ = 0, windows_ = 0;
 };
 
 }  // namespace

@@ -21,8 +21,10 @@ std::uint32_t period_of(unsigned timer) { return reg::TIMER0_PERIOD + 8 * timer;
 
 constexpr std::uint32_t put_field(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
 
-// A register of VME's DMA channel.
-constexpr bool of_master(std::uint32_t address) { return address >= reg::VD_STATUS && address < reg::VME_WINDOW; }
+// Registers of VME's DMA channel.
+constexpr std::uint32_t MASTER[] = {
+    reg::VD_STATUS, reg::VD_ADDRESS, reg::VD_REMOTE, reg::VD_PROGRESS, reg::VD_THRESHOLD, reg::VD_RESULT,
+};
 
 constexpr unsigned DOMAINS_USED = 4;
 constexpr std::uint32_t USED_BYTES = 8 << 10;  // of data memory, most of the time
@@ -147,6 +149,7 @@ void CabTraffic::receive(std::uint32_t pending) {
         if (dice.once(2)) load(reg::RX_SUM);
         post(reg::RX_RELEASE, dice.bits());
     }
+    if (vme_ && pending & irq::VME_ERROR) load(reg::VD_RESULT);
     if (pending & irq::INPUT) {
         for (unsigned n = dice.below(20); n > 0; --n) load(reg::RX_QUEUE);
     }
@@ -202,10 +205,33 @@ void CabTraffic::timers(std::uint32_t now) {
     }
 }
 
+// What VME's master is asked: it gets no bus, and gives up after a while.
+void CabTraffic::master() {
+    switch (dice.below(12)) {
+        case 0: return post(reg::VD_CONTROL, dice.once(10));
+        case 1: return post(reg::VD_RESULT, dice.bits());
+        case 2: return post(reg::VD_THRESHOLD, dice.below(60));
+        case 3: return post(reg::VD_REMOTE, dice.bits());
+        case 4: return dice.once(2) ? load(reg::VME_WINDOW) : post(reg::VME_WINDOW, dice.bits());
+        case 5:
+            if (!dice.once(30)) return;
+            queue_.push_back({region::VME + dice.below(region::VME_BYTES), dice.bits(), dice.once(2),
+                              static_cast<std::uint8_t>(dice.below(16))});
+            return;
+        case 6:
+        case 7: {
+            const std::uint32_t length = dice.once(3) ? 0 : dice.below(40);
+            post(reg::VD_ADDRESS, place(length));
+            return post(dice.once(2) ? reg::VD_SEND : reg::VD_FETCH, (dice.bits() & ~reg::VD_SEND_LENGTH) | length);
+        }
+        default: return load(MASTER[dice.below(std::size(MASTER))]);
+    }
+}
+
 // An interrupt to the node, or what is waiting there.
 void CabTraffic::raise() {
     if (dice.once(3)) return load(reg::VME_INTERRUPT);
-    if (dice.once(8)) return dice.once(2) ? load(reg::VME_WINDOW) : post(reg::VME_WINDOW, dice.bits());
+    if (dice.once(2)) return master();
     post(reg::VME_INTERRUPT, put_field(reg::VME_INTERRUPT_LEVEL, dice.below(8)) | dice.below(0x100));
 }
 
@@ -258,8 +284,8 @@ void CabTraffic::anywhere() {
     std::uint32_t address = base[where] + (dice.once(4) ? dice.below(1 << 20) : 4 * dice.below(0x120));
     if (where == 7) address = dice.bits();
     address &= 0xFFFFFF;
-    // What a master of the bus would do is not looked at.
-    if (vme_ && (address >= region::VME || of_master(address))) return;
+    // An access to the window lasts long.
+    if (vme_ && address >= region::VME && !dice.once(60)) return;
     const bool reset = (address & ~3u) == reg::RESET;
     const bool write = dice.once(2) && (!reset || mood.resets);
     // What is read of the table before it was written is anything.
@@ -287,7 +313,7 @@ std::vector<Access> CabTraffic::node() {
     std::vector<Access> accesses;
     for (unsigned n = 0; n < words; ++n) {
         const std::uint32_t address = first + 4 * n;
-        if (address >= region::VME || address == reg::RESET || of_master(address)) break;
+        if (address >= region::VME || address == reg::RESET) break;
         // Of a block only its ends have bytes that are not wanted.
         const std::uint8_t part = static_cast<std::uint8_t>(words == 1 ? 1 + dice.below(15) : n ? 0xE : 7);
         const bool whole = (n > 0 && n + 1 < words) || !dice.once(3);

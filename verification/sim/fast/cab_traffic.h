@@ -64,6 +64,7 @@ class CabTraffic {
     void memory();
     void anywhere();
     void raise();
+    void master();
     void permit();
     void arrive();
     std::uint32_t place(std::uint32_t length);

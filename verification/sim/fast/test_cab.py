@@ -8,12 +8,18 @@ from collections import Counter
 
 import pytest
 
+from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim import build
+from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.door import BusError
 from nectar.verification import seeds
 from nectar.verification.sim.fast import cab_boards
 from nectar.verification.sim.test_sleep import record
-from nectar.verification.sim.test_vme import BASE, SIZE, run
+from nectar.verification.sim.test_vme import BASE, SIZE
+from nectar.verification.sim.test_vme import run as run_node
+from nectar.verification.sim.traffic import run
 
 
 def lockstep(kind, seed, cycles):
@@ -31,7 +37,9 @@ def everything(kind, runs, cycles):
     assert total["cycles"] == runs * cycles
     assert min(total[what] for what in ("accesses", "refused", "symbols_in", "symbols_out", "slept")) > cycles / 10
     assert min(total["packets_in"], total["packets_out"]) > cycles / 1000
-    assert kind == "cab" or min(total["node_accesses"], total["node_refused"]) > cycles / 1000
+    if kind == "vmecab":
+        assert min(total["node_accesses"], total["node_refused"]) > cycles / 1000
+        assert min(total["not_granted"], total["windows"]) > 0
 
 
 @pytest.mark.parametrize("kind", ["cab", "vmecab"])
@@ -49,6 +57,52 @@ def fast(topology, monkeypatch):
     """From here on engines with this topology have fast CABs."""
     library = cab_boards.engine(sorted({hub.ports for hub in topology.hubs.values()}))
     monkeypatch.setattr(build, "library", lambda *arguments, **options: library)
+
+
+def ask_of_vme(boards):
+    """What a CAB with a node finds when it sends to VME by DMA and reads the window; CPU cycles of both answers."""
+    machine = EngineMachine(load("hub:1"), nodes=["CAB1"], boards=boards)
+    door, found = machine.doors["CAB1"], []
+
+    async def main():
+        door.attach(interrupted)
+        door.write(REG["IRQ_ENABLE"].address, 1 << Irq.VME_ERROR)
+        door.write_block(REGIONS["data"].base, bytes(range(64)))
+        door.write(REG["VD_ADDRESS"].address, REGIONS["data"].base)
+        door.write(REG["VD_REMOTE"].address, 0x1000)
+        send = REG["VD_SEND"]
+        door.write(send.address, send.length.put(64) | send.modifier.put(0x3B) | send.notify.mask)
+        while not found:
+            await door.wait()
+        try:
+            await door.read(REGIONS["vme"].base)
+        except BusError as error:
+            found.append((error.address, await door.now()))
+
+    async def interrupted():
+        result = REG["VD_RESULT"]
+        status = await door.read(REG["VD_STATUS"].address)
+        told = await door.read(result.address)
+        door.write(result.address, 0)
+        door.write(REG["IRQ_PENDING"].address, 1 << Irq.VME_ERROR)
+        found.append((status, result.timeout.get(told), await door.now()))
+
+    machine.start("CAB1", main())
+    try:
+        assert run(machine, 10_000_000_000) == "quiet"
+    finally:
+        machine.close()
+    return found
+
+
+def test_what_a_cab_asks_of_a_bus_that_nobody_grants_ends_the_same():
+    """docs/vme.md, "Master and requester": after 1 ms."""
+    rtl, fast = ask_of_vme("rtl"), ask_of_vme("fast")
+    assert rtl == fast
+    (_, timed_out, first), (address, second) = rtl
+    assert timed_out and address == REGIONS["vme"].base
+    millisecond = 1_000_000_000 // PROTOTYPE.cab_period_ps
+    assert millisecond < first < millisecond + 1000 and millisecond < second - first < millisecond + 1000
 
 
 @pytest.mark.parametrize("name, seed", [("hub:4", 1), ("figure7", 2)])
@@ -82,6 +136,6 @@ async def timed(door):
 
 def test_a_node_at_a_fast_cab_sees_the_same_at_the_same_time(monkeypatch):
     """Loads, stores, interrupts and their acknowledgments (docs/vme.md)."""
-    expected = run(timed, interrupts=5)
+    expected = run_node(timed, interrupts=5)
     fast(load("hub:1"), monkeypatch)
-    assert run(timed, interrupts=5) == expected
+    assert run_node(timed, interrupts=5) == expected
