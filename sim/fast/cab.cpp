@@ -193,8 +193,8 @@ bool Cab::next(const Inputs& in, bool free) {
     const bool cpu = free && asked && !parks && !(wanted && turn_) && !(vme_ && vme_->locks());
     const bool vme = free && wanted && !cpu;
     if (asked) {
-        const Request request = spare_held_ ? spare_
-                                            : Request{in.address, in.write_data, in.select, in.write != 0,
+        const BusRequest request = spare_held_ ? spare_
+                                            : BusRequest{in.address, in.write_data, in.select, in.write != 0,
                                                       in.kernel != 0};
         spare_held_ = !cpu;
         spare_ = request;
@@ -205,7 +205,7 @@ bool Cab::next(const Inputs& in, bool free) {
     return vme;
 }
 
-void Cab::begin(const Request& request, bool vme) {
+void Cab::begin(const BusRequest& request, bool vme) {
     at_work_ = true;
     work_.request = request;
     const std::uint32_t address = request.address & WORD_MASK;
@@ -229,7 +229,7 @@ void Cab::begin(const Request& request, bool vme) {
 
 // The access at work: the memories are asked. Returns whether it is over.
 bool Cab::make(bool given) {
-    const Request& request = work_.request;
+    const BusRequest& request = work_.request;
     const std::uint32_t address = request.address & WORD_MASK;
     word_ = 0;
     last_failed_ = false;
@@ -264,7 +264,7 @@ bool Cab::make(bool given) {
 
 // Whether the access at work, to a register, is over: pages of an area may have to be looked up first.
 bool Cab::walk() {
-    const Request& request = work_.request;
+    const BusRequest& request = work_.request;
     if (!request.write || work_.domain == cab::KERNEL) return true;
     const std::uint32_t address = request.address & WORD_MASK;
     if (!is_area(address)) return true;
@@ -284,7 +284,7 @@ bool Cab::walk() {
 
 // Finds what the look-up of the area will have found at its end.
 void Cab::look_up() {
-    const Request& request = work_.request;
+    const BusRequest& request = work_.request;
     walk_.left = WALK_MORE - 1;
     walk_.refused = walk_.denied = false;
     if (!work_.allowed || request.select != 0xF) return;
@@ -327,7 +327,7 @@ void Cab::respond(std::uint32_t& raised) {
 
 // Returns whether the access that has ended is an error; `data`: what it has read, else 0.
 bool Cab::answer(std::uint32_t& data) {
-    const Request& request = last_.request;
+    const BusRequest& request = last_.request;
     const std::uint32_t address = request.address & WORD_MASK;
     if (!last_.allowed) {
         // Of an area it is the look-up that tells what is forbidden.

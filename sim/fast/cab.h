@@ -39,7 +39,7 @@ class Cab {
     enum class Target : std::uint8_t { NOTHING, DATA, PROGRAM, PROM, REGISTERS, TABLE, WINDOW };
     // An access under way.
     struct Work {
-        Request request;
+        BusRequest request;
         Target target = Target::NOTHING;
         bool allowed = false;
         std::uint8_t domain = 0;
@@ -58,7 +58,7 @@ class Cab {
 
     void take_pins();
     void reset();
-    void begin(const Request& request, bool vme);
+    void begin(const BusRequest& request, bool vme);
     bool next(const Inputs& in, bool free);
     void respond(std::uint32_t& raised);
     bool answer(std::uint32_t& data);
@@ -89,7 +89,7 @@ class Cab {
     bool quiet_ = false;       // nothing but the time changes at an edge without input
     bool resetting_ = false;
     bool spare_held_ = false;  // an access waits here, and not at the pins
-    Request spare_;
+    BusRequest spare_;
     bool at_work_ = false;     // the memories are asked
     Work work_;
     bool turn_ = false;        // VME's, if CPU and VME both want something

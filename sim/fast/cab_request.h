@@ -6,7 +6,7 @@
 namespace nectar::fast {
 
 // What is asked of the bus, by the CPU or by VME; bit 3 of `select` is the byte at the word's own address.
-struct Request {
+struct BusRequest {
     std::uint32_t address = 0;
     std::uint32_t data = 0;
     std::uint8_t select = 0;

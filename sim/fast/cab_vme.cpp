@@ -21,7 +21,7 @@ void Vme::connect(VmePins& pins) {
 void Vme::reset() {
     state_ = State::WAITS;
     access_ = Access::NONE;
-    request_ = Request{};
+    request_ = BusRequest{};
     answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
     dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
     master.reset();

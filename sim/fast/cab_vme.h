@@ -14,8 +14,8 @@ class Vme {
   public:
     void connect(VmePins& pins);
 
-    // An edge. `taken`: the access that is wanted is taken in this cycle; `fetched`: the memory is given for the master's
-    // word. Returns the interrupts that happen in it.
+    // An edge. `taken`: the access that is wanted is taken in this cycle; `fetched`: the memory is given for the
+    // master's word. Returns the interrupts that happen in it.
     std::uint32_t edge(const Write& write, bool taken, bool fetched);
     void reset();
     // The answer to the access that was taken, to be seen from the next cycle on.
@@ -27,7 +27,7 @@ class Vme {
 
     // In a cycle: an access is wanted; no access of the CPU may begin.
     bool wants() const { return access_ == Access::WANTED; }
-    const Request& request() const { return request_; }
+    const BusRequest& request() const { return request_; }
     bool locks() const { return locks_; }
     bool idle() const { return idle_ && master.idle(); }
 
@@ -74,7 +74,7 @@ class Vme {
     State state_ = State::WAITS;
     unsigned left_ = 0;       // cycles of LOOKS
     Access access_ = Access::NONE;
-    Request request_;
+    BusRequest request_;
     std::uint32_t transfer_ = 0;  // address of the word that is being transferred
     bool answers_ = false, answered_ = false, error_ = false;
     std::uint32_t word_ = 0;  // that was read

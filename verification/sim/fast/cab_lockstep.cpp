@@ -68,8 +68,8 @@ class Lockstep {
                     "\"node_accesses\": %llu, \"node_refused\": %llu, \"not_granted\": %llu, \"windows\": %llu, "
                     "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
                     static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_,
-                    packets_in_,
-                    packets_out_, slept_, node_accesses_, node_refused_, not_granted_, windows_, replay(rtl_.kind), replay(fast_.kind));
+                    packets_in_, packets_out_, slept_, node_accesses_, node_refused_, not_granted_, windows_,
+                    replay(rtl_.kind), replay(fast_.kind));
     }
 
   private:
