@@ -35,13 +35,13 @@ SLEEPER = [sys.executable, "-c", "print('sleeping', flush=True); import time; ti
         (["up", "--topology", "hub:2", "--", "true"], "'nectar net up' takes no command"),
         (["run", "--topology", "hub:2"], "write the command behind '--'"),
         (["exec", "CAB1"], "write the command behind '--'"),
-        (["exec", *NET, "CAB1", "--", "true"], f"there is no network {NAME!r}; 'nectar net up' makes one"),
-        (["status", *NET], f"there is no network {NAME!r}"),
-        (["down", *NET], f"there is no network {NAME!r}"),
+        (["exec", *NET, "CAB1", "--", "true"], "there is no network NAME; 'nectar net up' makes one"),
+        (["status", *NET], "there is no network NAME"),
+        (["down", *NET], "there is no network NAME"),
     ],
 )
 def test_wrong_use_is_refused_in_one_line(here, words, line):
-    assert line in here.refused("net", *words)
+    assert line.replace("NAME", repr(NAME)) in here.refused("net", *words)
 
 
 def test_without_roots_rights_one_line_says_so(here, monkeypatch):
