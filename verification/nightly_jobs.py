@@ -134,7 +134,7 @@ JOBS = (
     Job(
         "mpi-1",
         "mpi4py's own tests of messages, groups, requests and operations with 2 to 5 ranks",
-        15,
+        6,
         _of_mpi4py("p2p_", "group-", "status-", "request-", "op-", "msgzero-"),
     ),
     Job(
@@ -146,13 +146,13 @@ JOBS = (
     Job(
         "mpi-3",
         "mpi4py's own tests and rates with ranks on nodes",
-        10,
+        8,
         _tests("software/mpi/test_suite.py::test_they_pass_with_ranks_on_nodes", "software/mpi/test_on_nodes.py"),
     ),
     Job(
         "mpi-4",
         "random programs of MPI and NX/2, mpi4py's demos, times of multicasts",
-        15,
+        4,
         _tests(
             "software/mpi/test_random_collectives.py",
             "software/mpi/test_random_messages.py",
