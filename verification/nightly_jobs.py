@@ -140,7 +140,7 @@ JOBS = (
     Job(
         "mpi-2",
         "mpi4py's own tests of collective calls and communicators with 2 to 5 ranks",
-        25,
+        37,
         _of_mpi4py("cco_", "comm"),
     ),
     Job(
