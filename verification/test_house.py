@@ -30,6 +30,7 @@ PLAIN = (
     "hdl/host/numbers.py",
     "hdl/host/events.py",
     "hdl/cab/regions.py",
+    "hdl/ipsc2/formats.py",
     "hdl/cab/vme/numbers.py",
     "hdl/cab/vme/registers.py",
 )
