@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from .formats import PAIR_BITS, WORD_BITS
 
-__all__ = ["Channel", "Lines", "NodeSink", "NodeSource"]
+__all__ = ["Channel", "Lane", "Lines", "NodeSink", "NodeSource"]
 
 
 class Lines(wiring.Signature):
@@ -25,6 +25,23 @@ class Lines(wiring.Signature):
 
     def __init__(self):
         super().__init__({"data": Out(PAIR_BITS), "strobe": Out(1)})
+
+
+class Lane(wiring.Signature):
+    """From the routing element of an incoming channel, or from the origin, to whoever has been granted to it.
+
+    Members
+    -------
+    data, strobe : Out(2), Out(1)
+        A pair, and whether there is one.
+    status : Out(1)
+        With ``strobe``: it is the pair whose bit 0 is RDY.
+    last : Out(1)
+        With ``strobe``: it is the last pair of the message.
+    """
+
+    def __init__(self):
+        super().__init__({"data": Out(PAIR_BITS), "strobe": Out(1), "status": Out(1), "last": Out(1)})
 
 
 class Channel(wiring.Signature):
