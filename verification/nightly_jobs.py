@@ -130,6 +130,7 @@ JOBS = (
             "hub/test_pair.py",
         ),
     ),
+    Job("ipsc2", "further sizes of the iPSC/2's router and its parts", 5, _tests("ipsc2/")),
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
     Job(
         "mpi-1",
