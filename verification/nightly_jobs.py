@@ -258,9 +258,9 @@ JOBS = (
     *(
         Job(
             f"benches-{number:02}",
-            f"every bench of HUB, CAB, link and cable once more, seed {number} of {SEEDS}",
+            f"every bench of HUB, CAB, link, cable and iPSC/2 once more, seed {number} of {SEEDS}",
             6,
-            _tests("hub/", "cab/", "link/", "host/"),
+            _tests("hub/", "cab/", "link/", "host/", "ipsc2/"),
             seed=number,
             benches=True,
         )
