@@ -1,5 +1,5 @@
 """The routing function of the iPSC/2's router, for cubes of all sizes: every message arrives, and no circle of waiting
-can close. ``verification/formal/circuits.py`` shows that a routing element asks for what this function says."""
+can close. ``verification/formal/routes.py`` shows that a routing element asks for what this function says."""
 
 import graphlib
 import itertools
