@@ -21,8 +21,8 @@ _SHORT_BITS = (SHORT_PROBE_PAIRS - 2) * PAIR_BITS
 
 
 class InWord(data.Struct):
-    """A word that has arrived. With ``last``, the message's last one: ``bad``, its checksum is wrong, or words were lost;
-    ``cut``, it has ended without its checksum or with half a word."""
+    """A word that has arrived. With ``last``, the message's last one: ``bad``, its checksum is wrong, or words were
+    lost; ``cut``, it has ended without its checksum or with half a word."""
 
     data: 2 * WORD_BITS
     last: 1
@@ -38,8 +38,9 @@ class Deserializer(wiring.Component):
     sink : In(NodeSink())
         From the router.
     words : Out(stream of InWord)
-        The words of the messages. What is not taken in its cycle is lost, and the message is ``bad``; only the last word
-        waits. A message that ends while the last word of the one before waits is forgotten: it had no RDY, and no data.
+        The words of the messages. What is not taken in its cycle is lost, and the message is ``bad``; only the last
+        word waits. A message that ends while the last word of the one before waits is forgotten: it had no RDY, and no
+        data.
     room : In(1)
         The FIFO behind ``words`` can take what may still come when RDY falls.
     drop : In(1)
@@ -49,9 +50,9 @@ class Deserializer(wiring.Component):
 
     Timing
     ------
-    A word is at ``words`` in the cycle of the last pair of the next one; the last word in the cycle behind the last pair
-    of the checksum word. RDY is ``room`` from the cycle behind the last pair of the probe on, but 0 while the last word
-    of the message before waits.
+    A word is at ``words`` in the cycle of the last pair of the next one; the last word in the cycle behind the last
+    pair of the checksum word. RDY is ``room`` from the cycle behind the last pair of the probe on, but 0 while the last
+    word of the message before waits.
     """
 
     def __init__(self):

@@ -1,9 +1,9 @@
 """Serializer: makes frames of a node's words and puts them into the network.
 
-Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "Routing Operation": the low 16 bits of the
-first word are the routing probe; the serializer requests the channel, sends the probe, waits for allow data, sends,
-is throttled by status nibbles, and appends the checksum word with EOM. Cycles, the end of a refused or given up message,
-and the checksum's algorithm are ours: ``docs/ipsc2-node.md``.
+Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "Routing Operation": the low 16 bits of
+the first word are the routing probe; the serializer requests the channel, sends the probe, waits for allow data, sends,
+is throttled by status nibbles, and appends the checksum word with EOM. Cycles, the end of a refused or given up
+message, and the checksum's algorithm are ours: ``docs/ipsc2-node.md``.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
@@ -48,8 +48,8 @@ class Serializer(wiring.Component):
     Timing
     ------
     ``request`` is 1 from the cycle behind the one in which the first word is taken. With ``grant`` a pair goes out in
-    each cycle, and with ``allow`` and words there are no nibbles between words. The rest of a message that was refused or
-    given up is taken at a word a cycle, and dropped.
+    each cycle, and with ``allow`` and words there are no nibbles between words. The rest of a message that was refused
+    or given up is taken at a word a cycle, and dropped.
     """
 
     def __init__(self):
