@@ -60,7 +60,9 @@ async def what_a_device_sends_comes_back(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def probes_for_channels_that_there_are_not_are_refused(dut):
     """docs/ipsc2.md, "Node source"."""
-    messages = [Message(1 << n | random.randrange(8), [0]) for n in range(3, 16) if n != 7]
+    absent = [n for n in range(3, 16) if n != 7]
+    wrong = [1 << n | 1 << other for n in absent for other in absent]
+    messages = [Message(bits | random.choice([0, 1, 2, 4, 7, 128, 135]), [0]) for bits in wrong]
     assert not await loop(dut, 0, messages)
     assert all("refused" in message.times for message in messages)
 
