@@ -141,7 +141,7 @@ def test_a_program_that_is_no_text(nectar):
         ),
         (
             task("raise ValueError('boo')"),
-            r"task job 1 on CAB1 failed at [\d.]+ ms: ValueError: boo \(program\.py:3\)",
+            r"task job 1 on CAB1 failed at [\d.]+ [nu]s: ValueError: boo \(program\.py:3\)",
         ),
         (
             task("cab.door.write(0, 1); await cab.sleep(1)"),
@@ -150,7 +150,7 @@ def test_a_program_that_is_no_text(nectar):
         (task("await cab.datagram.send((9, 1), b'x')"), r"task job 1 on CAB1 failed at .*9.*\(program\.py:3\)"),
         (
             task("await __import__('asyncio').sleep(0)"),
-            r"task job 1 on CAB1 failed at [\d.]+ ms: TypeError: a task can await only .*",
+            r"task job 1 on CAB1 failed at [\d.]+ [nu]s: TypeError: a task can await only .*",
         ),
     ],
 )
