@@ -33,6 +33,12 @@ async def main(system, arguments):
 """
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_a_program_runs(nectar, simulator, backend):
     done = nectar("run", nectar.program(HELLO), "hello", "--backend", backend)
