@@ -7,6 +7,12 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "node_files.py"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("backend", ["engine", "model"])
 def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, backend):
     done = nectar("run", "--backend", backend, PROGRAM, "logs")

@@ -20,6 +20,12 @@ def task(body):
 
 
 @pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture
 def refused(nectar):
     """Runs a program (its text) that must fail; the line that says why."""
 

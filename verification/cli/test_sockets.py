@@ -8,6 +8,12 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "sockets.py"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("backend", [pytest.param("engine", marks=pytest.mark.nightly), "model"])
 def test_every_interface_has_its_row(nectar, simulator, backend):
     done = nectar("run", "--backend", backend, PROGRAM, "8", "--json", "results.json")
