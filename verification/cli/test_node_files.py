@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from nectar.sim import build
+from nectar.sim.profile import PROTOTYPE
+
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "node_files.py"
 
 
@@ -13,8 +16,14 @@ def nectar(here):
     return here
 
 
+@pytest.fixture(scope="module")
+def simulator_with_nodes():
+    """Sees to it that the simulator with VME is built, so that the command has nothing to say of it."""
+    return build.library(vme_period_ps=PROTOTYPE.cab_period_ps)
+
+
 @pytest.mark.parametrize("backend", ["engine", "model"])
-def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, backend):
+def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator_with_nodes, backend):
     done = nectar("run", "--backend", backend, PROGRAM, "logs")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

@@ -37,18 +37,6 @@ def refused(nectar):
     return run
 
 
-@pytest.fixture
-def refused_here(here):
-    """Runs a program (its text) that must fail; the line that says why. Within this process."""
-
-    def run(text, *options, backend="model", **more):
-        line = here.refused("run", here.program(text), "--backend", backend, *options, **more)
-        assert os.listdir(here.folder) == ["program.py"]
-        return line
-
-    return run
-
-
 # -- the program's file -----------------------------------------------------------------------------------
 def test_no_program(nectar):
     assert "arguments are required: PROGRAM.py" in nectar.refused("run")
@@ -110,8 +98,8 @@ def test_program_file_cannot_be_read(nectar):
         ),
     ],
 )
-def test_a_program_that_cannot_be_loaded(refused_here, text, line):
-    assert re.fullmatch(line, refused_here(text))
+def test_a_program_that_cannot_be_loaded(refused, text, line):
+    assert re.fullmatch(line, refused(text))
 
 
 def test_a_program_that_is_no_text(nectar):
@@ -160,8 +148,8 @@ def test_a_program_that_is_no_text(nectar):
         ),
     ],
 )
-def test_a_program_that_fails(refused_here, text, line):
-    assert re.fullmatch(line, refused_here(text))
+def test_a_program_that_fails(refused, text, line):
+    assert re.fullmatch(line, refused(text))
 
 
 @pytest.mark.parametrize("backend", ["engine", "model"])
