@@ -18,13 +18,13 @@ def nectar(here):
 
 @pytest.fixture(scope="module")
 def simulator_with_nodes():
-    """Sees to it that the simulator with VME is built, so that the command has nothing to say of it."""
-    return build.library(vme_period_ps=PROTOTYPE.cab_period_ps)
+    """Sees to it that the simulators with VME are built, so that the command has nothing to say of it."""
+    build.library(vme_period_ps=PROTOTYPE.cab_period_ps)
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator_with_nodes, backend):
-    done = nectar("run", "--backend", backend, PROGRAM, "logs")
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator_with_nodes, boards):
+    done = nectar("run", "--boards", boards, PROGRAM, "logs")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert [line.rpartition(" at ")[0] for line in lines] == ["call 0", "call 1", "call 2"]
@@ -35,7 +35,7 @@ def test_a_program_without_nodes_is_told_so(nectar):
     (nectar.folder / "p.py").write_text(
         "TOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    system.node('CAB1')\n"
     )
-    done = nectar("run", "--backend", "model", "p.py")
+    done = nectar("run", "--boards", "fast", "p.py")
     assert (
         done.returncode == 2
         and "CAB1 has no node; name it in the program's NODES" in done.stderr
