@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from nectar.sim import build
+from nectar.sim.kinds import kinds_of, library_of
 from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import load
 
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "node_files.py"
 
@@ -19,7 +20,9 @@ def nectar(here):
 @pytest.fixture(scope="module")
 def simulator_with_nodes():
     """Sees to it that the simulators with VME are built, so that the command has nothing to say of it."""
-    build.library(vme_period_ps=PROTOTYPE.cab_period_ps)
+    topology = load("hub:2")
+    for boards in "rtl", "fast":
+        library_of(topology, PROTOTYPE, kinds_of(topology, PROTOTYPE, list(topology.cabs), boards))
 
 
 @pytest.mark.parametrize("boards", ["rtl", "fast"])
