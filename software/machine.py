@@ -42,6 +42,8 @@ class Capability(Enum):
 
     #: The members of MachineWithNodes.
     NODES = "nodes behind its CABs"
+    #: Nodes whose memory is a slave on the VME bus, for the CAB's DMA.
+    NODE_MEMORY = "memory of nodes on the VME bus"
     #: The members of MachineWithFaults.
     FAULTS = "faults on demand"
     #: The members of MachineWithEvents.

@@ -81,7 +81,9 @@ class EngineMachine:
         The simulation itself: counters.
     """
 
-    capabilities = frozenset({Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.WAVES})
+    capabilities = frozenset(
+        {Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.NODE_MEMORY, Capability.WAVES}
+    )
 
     def __init__(
         self,
