@@ -3,11 +3,11 @@
 Source: "The Design of Nectar" (1989), sections 5.1 and 6.2.2; pages and their opening are ours."""
 
 from ...hdl.cab.vme.numbers import NODE_MEMORY, NODE_MEMORY_BYTES, NODE_PAGE_BYTES, NODE_PAGES
-from ..errors import OutOfMemory
+from ..errors import BadCommand, CallTimeout, OutOfMemory, TimedOut
 from ..kernel.allocator import Allocator
 from ..kernel.plain import blocking
 
-__all__ = ["Buffer", "NodeMemory", "Part", "Received"]
+__all__ = ["Buffer", "Expected", "NodeMemory", "Part", "Received"]
 
 
 class Part:
@@ -137,6 +137,34 @@ class NodeMemory:
         door.spend(costs.map_call + len(pages) * costs.map_page)
         for page in pages:
             door.write(NODE_PAGES + 4 * page, is_open)
+
+
+class Expected:
+    """A message that is to go into the node's memory; made by ``NodeMailbox.expect``."""
+
+    __slots__ = ("_mailbox", "_command", "_place", "_timeout_us")
+
+    def __init__(self, mailbox, command, place, timeout_us):
+        self._mailbox = mailbox
+        self._command = command
+        self._place = place
+        self._timeout_us = timeout_us
+
+    @blocking
+    async def done(self):
+        """Waits until it is there: a Received. Raises as ``NodeMailbox.receive``."""
+        mailbox, shared = self._mailbox, self._mailbox.node.shared
+        try:
+            with shared.bus():
+                length, word = await shared.done(self._command, None)
+        except BadCommand:
+            mailbox.expected = max(0, mailbox.expected - 1)
+            raise
+        except CallTimeout:
+            raise TimedOut(
+                f"a process of {mailbox.node.name} has waited {self._timeout_us} us for something in {mailbox}"
+            ) from None
+        return Received(self._place, length, word >> 16, word & 0xFFFF)
 
 
 class Received:

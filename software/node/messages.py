@@ -5,10 +5,10 @@ memory, by polling."""
 
 from .. import names
 from ..datalink.datalink import Switching
-from ..errors import CallTimeout, ProgramError, TimedOut
+from ..errors import ProgramError
 from ..kernel.plain import blocking
 from .layout import ARRIVAL, BOXES, CIRCUIT, COUNTS, INTO, Code, arrival_at
-from .memory import Received
+from .memory import Expected
 from .shared import PATIENCE_US
 
 __all__ = [
@@ -195,8 +195,8 @@ class NodeMailbox(Reader):
     code = Code.OPEN
     #: Whether processes may sleep until a message comes: set before it is opened.
     rouses = False
-    #: Whether messages have been asked for by ``receive`` with ``into``.
-    _lands = False
+    #: How often messages were asked for that go into buffers, since it was closed; refused ones not counted.
+    expected = 0
 
     def __str__(self):
         return f"mailbox {self.number} of {self.node.name}"
@@ -223,13 +223,18 @@ class NodeMailbox(Reader):
         """
         if into is None:
             return self._message(*await self._take(timeout_us))
-        node, shared = self.node, self._shared
-        into.check(node.memory)
+        return await (await self.expect(into, timeout_us)).done()
+
+    @blocking
+    async def expect(self, into, timeout_us=None):
+        """As ``receive`` with ``into``, but returns an Expected when the CAB has been told: the next message arrives
+        while the process does something else."""
+        into.check(self.node.memory)
         if timeout_us is not None:
             check_timeout(timeout_us)
-        await node.attached()
-        with shared.bus():
-            command = await shared.place(
+        await self.node.attached()
+        with self._shared.bus():
+            command = await self._shared.place(
                 Code.RECEIVE,
                 f"a message of {self}",
                 port=self.number,
@@ -237,18 +242,14 @@ class NodeMailbox(Reader):
                 length=into.length,
                 timeout_us=int(timeout_us or 0),
             )
-            self._lands = True
-            try:
-                length, word = await shared.done(command, None)
-            except CallTimeout:
-                raise TimedOut(f"a process of {node.name} has waited {timeout_us} us for something in {self}") from None
-        return Received(into, length, word >> 16, word & 0xFFFF)
+        self.expected += 1
+        return Expected(self, command, into, timeout_us)
 
     @blocking
     async def close(self):
         """As ``Reader.close``; what waits for a message to be put into a buffer ends with BadCommand."""
-        if self._lands:
-            self._lands = False
+        if self.expected:
+            self.expected = 0
             shared = self._shared
             with shared.bus():
                 await shared.done(await shared.place(Code.CANCEL, f"closing {self}", port=self.number))

@@ -317,7 +317,7 @@ def channel(cab_task, pages, boards="rtl", **options):
     async def cab_main():
         cab.attach(interrupted)
         cab.write(REG["IRQ_ENABLE"].address, CHANNEL)
-        cab.spend(2000)  # until the node has opened its pages
+        cab.spend(20_000)  # until the node has filled its memory
         found.append(await cab_task(cab, move))
 
     async def node_main():
@@ -394,12 +394,12 @@ def test_memory_that_the_node_has_not_opened_is_a_bus_error(boards):
     (cut, progress, beyond, good), memory = channel(ask, 1, boards)
     berr = REG["VD_RESULT"].berr.mask
     assert cut[0] == beyond[0] == berr and progress == 504 and not good[0]
-    assert cut[1] < 1004 / 4 * 7 < 800 < beyond[1] < 1000
+    assert cut[1] < 504 / 4 * 7 and 800 < beyond[1] < 1000
     assert memory[NODE_PAGE_BYTES - 504 : NODE_PAGE_BYTES + 4] == b"\xa5" * 504 + bytes(range(4))
 
 
 def test_a_move_takes_the_cycles_that_the_page_says():
-    """docs/nodes.md: 256 bytes as a block, in both directions, while the node does not use the bus."""
+    """docs/nodes.md: 256 bytes as a block, in both directions."""
 
     async def ask(door, move):
         door.spend(4000)
@@ -412,4 +412,4 @@ def test_a_move_takes_the_cycles_that_the_page_says():
         return [await ask(door, move) for _ in range(3)]
 
     times, _ = channel(quiet, 1)
-    assert all(395 <= cycles <= 410 for pair in times for cycles in pair), times
+    assert all(380 <= cycles <= 405 for pair in times for cycles in pair), times
