@@ -160,7 +160,7 @@ class System:
             called,
             self.machine.nodes[called],
             names=self._ids,
-            check_memory=lambda: require(self.machine, Capability.NODE_MEMORY),
+            check_memory=lambda: require(self.machine, Capability.MEMORY),
         )
 
         def spawned(thread, daemon):

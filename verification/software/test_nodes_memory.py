@@ -1,4 +1,4 @@
-"""Messages in the memory of nodes, moved by the CAB's VME DMA channel: docs/nodes.md, "Messages in the node's memory"."""
+"""Messages in nodes' memory, moved by VME DMA: docs/nodes.md, "Messages in the node's memory"."""
 
 from contextlib import contextmanager
 
@@ -246,9 +246,7 @@ def test_the_memory_of_another_node_is_refused():
 
 
 def test_a_machine_without_such_memory_says_so():
-    machine = type(
-        "NoMemory", (EngineMachine,), {"capabilities": EngineMachine.capabilities - {Capability.NODE_MEMORY}}
-    )
+    machine = type("NoMemory", (EngineMachine,), {"capabilities": EngineMachine.capabilities - {Capability.MEMORY}})
     shape = small(load("hub:1"))
     system = System.of(machine(shape, PROTOTYPE, nodes=["CAB1"], boards="fast"), shape)
     try:

@@ -6,6 +6,7 @@ has a turn.
 
 from heapq import heappop, heappush
 
+from ....hdl.cab.vme.numbers import NODE_MEMORY_BYTES
 from ....hdl.hub.commands import Op
 from ....hdl.link.symbol import command
 from ....sim.engine import Engine
@@ -82,8 +83,10 @@ class EngineMachine:
     """
 
     capabilities = frozenset(
-        {Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.NODE_MEMORY, Capability.WAVES}
+        {Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.MEMORY, Capability.WAVES}
     )
+
+    node_memory_bytes = NODE_MEMORY_BYTES
 
     def __init__(
         self,
