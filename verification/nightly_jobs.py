@@ -130,6 +130,7 @@ JOBS = (
             "hub/test_pair.py",
         ),
     ),
+    Job("ipsc2", "further sizes of the iPSC/2's router and its parts", 5, _tests("ipsc2/")),
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
     Job(
         "mpi-1",
@@ -257,9 +258,9 @@ JOBS = (
     *(
         Job(
             f"benches-{number:02}",
-            f"every bench of HUB, CAB, link and cable once more, seed {number} of {SEEDS}",
+            f"every bench of HUB, CAB, link, cable and iPSC/2 once more, seed {number} of {SEEDS}",
             6,
-            _tests("hub/", "cab/", "link/", "host/"),
+            _tests("hub/", "cab/", "link/", "host/", "ipsc2/"),
             seed=number,
             benches=True,
         )
