@@ -2,12 +2,24 @@
 
 Source: "The Design of Nectar" (1989), sections 5.1 and 6.2.2; pages and their opening are ours."""
 
+from dataclasses import dataclass
+
 from ...hdl.cab.vme.numbers import NODE_MEMORY, NODE_MEMORY_BYTES, NODE_PAGE_BYTES, NODE_PAGES
 from ..errors import BadCommand, CallTimeout, OutOfMemory, TimedOut
 from ..kernel.allocator import Allocator
 from ..kernel.plain import blocking
 
-__all__ = ["Buffer", "Expected", "NodeMemory", "Part", "Received"]
+__all__ = ["Buffer", "Expected", "NodeCopies", "NodeMemory", "Part", "Received"]
+
+
+@dataclass(slots=True)
+class NodeCopies:
+    """Bytes of messages of a node's processes, and who has moved them over VME."""
+
+    node_out: int = 0  # stored into CAB memory by the node's CPU
+    node_in: int = 0  # loaded from there by the node's CPU
+    dma_out: int = 0  # of buffers that the CAB's DMA was told to fetch
+    dma_in: int = 0  # stored into buffers by the CAB's DMA
 
 
 class Part:
@@ -164,6 +176,7 @@ class Expected:
             raise TimedOut(
                 f"a process of {mailbox.node.name} has waited {self._timeout_us} us for something in {mailbox}"
             ) from None
+        mailbox.node.copies.dma_in += length
         return Received(self._place, length, word >> 16, word & 0xFFFF)
 
 

@@ -69,7 +69,9 @@ class NodeMessage:
                 f"it before"
             )
         with self._shared.bus():
-            return await self._shared.load(self._address + offset, length)
+            data = await self._shared.load(self._address + offset, length)
+        self._shared.node.copies.node_in += length
+        return data
 
     def free(self):
         """Gives it back to the CAB. ValueError if that has been done."""
@@ -412,10 +414,12 @@ class NodeRequests:
             )
             address, length = await shared.done(command, timeout_us + PATIENCE_US)
             if into is not None:
+                node.copies.dma_in += length
                 return into.part(0, length)
             if not length:
                 return b""
             answer = await shared.load(address, length)
+            node.copies.node_in += length
             await shared.place(Code.FREE, "giving back an answer", address=address)
         return answer
 

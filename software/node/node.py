@@ -11,7 +11,7 @@ from .costs import SUN4
 from .fileserver import FileServer
 from .ip.layout import VECTOR as PACKET_VECTOR
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
-from .memory import NodeMemory
+from .memory import NodeCopies, NodeMemory
 from .messages import NodeDatagram, NodeMailbox, NodeMulticasts, NodeRequests
 from .shared import Shared
 from .sockets.network import Network
@@ -51,6 +51,8 @@ class Node:
     stream : NodeStreams
     network : Network
         What the sockets of its processes share (docs/sockets.md).
+    copies : NodeCopies
+        Of the messages of its processes.
     files : FileServer
         What it does for its CAB.
     boot : int
@@ -78,6 +80,7 @@ class Node:
         self.computer = Computer("big", 32)
         self.on_call = []
         self.on_packet = None
+        self.copies = NodeCopies()
         self._check_memory = check_memory
         self._memory = NodeMemory(self)
         self.shared = Shared(self)

@@ -191,11 +191,13 @@ class Shared:
         one already."""
         if isinstance(data, Part):
             data.check(self.node.memory)
+            self.node.copies.dma_out += data.length
             return data.address
         if not data:
             return 0
         address = await self.room(len(data))
         self.store(address, data)
+        self.node.copies.node_out += len(data)
         return address
 
     # -- commands ------------------------------------------------------------------------------------

@@ -75,6 +75,39 @@ async def receive(node, mailbox, lengths, timeout_us=300_000):
 SIZES = (1, 4, 5, 0, 100, 1003, 1004, 1005, 3000, 20_000)
 
 
+@pytest.mark.parametrize("to", ["buffer", "python"])
+@pytest.mark.parametrize("source", ["buffer", "python"])
+def test_each_byte_goes_over_a_bus_as_often_as_the_page_says(source, to):
+    """docs/nodes.md, the table of copies."""
+    data = pattern(3000)
+
+    async def tell(node):
+        await node.attached()
+        await node.sleep(3000)
+        if source == "python":
+            await node.datagram.send((2, 1), data)
+        else:
+            buffer = node.memory.allocate(len(data))
+            buffer.write(data)
+            await node.datagram.send((2, 1), buffer)
+        return node.copies
+
+    async def hear(node):
+        box = node.mailbox(1)
+        message = await box.receive(into=node.memory.allocate(len(data)) if to == "buffer" else None)
+        got = node.copies.node_in, node.copies.dma_in
+        assert await message.read() == data
+        if to == "python":
+            message.free()
+        await box.close()
+        assert got == (0, len(data) if to == "buffer" else 0)
+        return node.copies
+
+    (sent, received), _ = run(("CAB1", tell), ("CAB2", hear))
+    assert (sent.node_out, sent.dma_out) == ((0, 3000) if source == "buffer" else (3000, 0))
+    assert (received.node_in, received.dma_in) == ((0, 3000) if to == "buffer" else (3000, 0))
+
+
 @pytest.mark.parametrize("boards, sizes", [("fast", SIZES), ("rtl", (0, 3, 1005, 2500))])
 def test_messages_of_all_sizes_go_from_memory_to_memory(boards, sizes):
     """Each byte goes over each node's bus once, by DMA."""
