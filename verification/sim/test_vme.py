@@ -413,3 +413,26 @@ def test_a_move_takes_the_cycles_that_the_page_says():
 
     times, _ = channel(quiet, 1)
     assert all(380 <= cycles <= 405 for pair in times for cycles in pair), times
+
+
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_cycles_of_the_cab_are_recorded_as_its_own(boards):
+    """Words of a block, bytes before and behind it, a bus error; each with its address, in order."""
+
+    async def ask(door, move):
+        await move(SEND, NODE_MEMORY + 3, 0, 10)
+        await move(FETCH, NODE_MEMORY + NODE_PAGE_BYTES, 0, 4)
+
+    recorder = Recorder(groups=EventGroup.BOARDS)
+    with recorder:
+        channel(ask, 1, boards, recorder=recorder)
+        found = [event for event in recorder.recording().events([EventKind.VME]) if event.board == "CAB1"]
+    store = VmeMark.STORE
+    assert [(event.address - NODE_MEMORY, event.length, event.mark) for event in found] == [
+        (3, 1, store),
+        (4, 4, store | VmeMark.BLOCK),
+        (8, 4, store | VmeMark.BLOCK),
+        (12, 1, store),
+        (NODE_PAGE_BYTES, 4, VmeMark.BLOCK | VmeMark.ERROR),
+    ]
+    assert all(event.begin_ps < event.time_ps for event in found)
