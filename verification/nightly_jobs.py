@@ -254,6 +254,7 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
+    *_mutation("ipsc2", "10 element frames origin outgoing", "10 remote router selected sink_port"),
     *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(
         Job(

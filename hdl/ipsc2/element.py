@@ -4,6 +4,8 @@ Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "M
 The cycles are ours: ``docs/ipsc2.md``, "Circuits".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
@@ -165,9 +167,14 @@ class Element(wiring.Component):
                 with m.If(self.lane.last):
                     m.d.sync += [joined.eq(0), state.eq(_State.IDLE)]
 
+        if platform == "formal":
+            self.probes = SimpleNamespace(
+                state=state, padding=padding, joined=joined, step=step, address=address, frames=frames
+            )
         m.d.comb += [
             Assert(~joined | (state == _State.PASS), "only what has a path is passed on"),
             Assert((step == 0) | (state == _State.ASK), "the probe is sent before the message"),
+            Assert(step < SHORT_PROBE_PAIRS, "it has so many pairs"),
             Assert((self.asks & (self.asks - 1))[: len(self.asks)] == 0, "one thing is asked for"),
         ]
         return m

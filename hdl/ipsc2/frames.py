@@ -5,6 +5,8 @@ EOM in each frame, so that the end of a message is found on the fly. What is don
 is ours.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,7 +17,7 @@ __all__ = ["Frames"]
 
 
 class _Kind(enum.Enum, shape=2):
-    """What the frame is: a word with EOM is ``FINAL`` behind its second pair."""
+    """What the frame is, or the last one was: a word with EOM is ``FINAL`` behind its second pair."""
 
     NIBBLE = 0
     PROBE = 1
@@ -94,7 +96,7 @@ class Frames(wiring.Component):
             self.wrong.eq(begins & self.data.xor()),
             second.eq(self.place == RDY_PLACE),
             self.status.eq(self.strobe & second),
-            self.eom.eq((kind == _Kind.FINAL) | (kind == _Kind.WORD) & self.status & self.data[1]),
+            self.eom.eq((kind == _Kind.FINAL) & (self.place != 0) | (kind == _Kind.WORD) & self.status & self.data[1]),
         ]
         with m.Switch(kind):
             with m.Case(_Kind.NIBBLE):
@@ -117,14 +119,16 @@ class Frames(wiring.Component):
             with m.Else():
                 m.d.sync += kind.eq(_Kind.WORD)
         with m.Elif(self.ends):
-            m.d.sync += [kind.eq(_Kind.NIBBLE), self.place.eq(0)]
+            m.d.sync += self.place.eq(0)
         with m.Elif(self.strobe & (self.place != 0)):
             m.d.sync += self.place.eq(self.place + 1)
             with m.If(self.eom):
                 m.d.sync += kind.eq(_Kind.FINAL)
 
+        if platform == "formal":
+            self.probes = SimpleNamespace(kind=kind)
         m.d.comb += [
             Assert((self.place == 0) | (self.place < pairs), "within the frame"),
-            Assert((kind != _Kind.FINAL) | (self.place > RDY_PLACE), "EOM is known from the second pair on"),
+            Assert((kind != _Kind.FINAL) | (self.place != RDY_PLACE), "EOM is known from the second pair on"),
         ]
         return m

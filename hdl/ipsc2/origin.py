@@ -5,6 +5,8 @@ requests the channel of the lowest bit of the probe. What is refused, and the cy
 source".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -91,6 +93,8 @@ class Origin(wiring.Component):
             self.lane.status.eq(frames.status),
             self.lane.last.eq(frames.last),
         ]
+        if platform == "formal":
+            self.probes = SimpleNamespace(frames=frames, sent=sent)
         with m.If(frames.last):
             m.d.sync += sent.eq(0)
         with m.Elif(frames.ends):

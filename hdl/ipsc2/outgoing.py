@@ -4,6 +4,8 @@ Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "S
 cycles are ours: ``docs/ipsc2.md``, "Circuits".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -94,5 +96,7 @@ class Outgoing(wiring.Component):
             m.d.sync += self.ready.eq(0)
         with m.Elif(self.rdy_valid):
             m.d.sync += self.ready.eq(self.rdy)
+        if platform == "formal":
+            self.probes = SimpleNamespace(second=second, owned=owned)
         m.d.comb += Assert(~owned | ~second, "a grant takes effect behind a whole nibble")
         return m

@@ -169,8 +169,3 @@ def test_router(configuration, claim):
 def test_a_cube_of_other_dimensions_is_refused(dimensions):
     with pytest.raises(ValueError, match=f"dimensions must be 1 to 7, not {dimensions}"):
         Router(dimensions)
-
-
-def test_the_bound_of_what_is_in_flight():
-    """docs/ipsc2.md, "Node sink"."""
-    assert (flight(7), flight(7, MOST_WIRE), flight(1)) == (11, 16, 3)
