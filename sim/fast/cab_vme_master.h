@@ -106,7 +106,9 @@ class VmeMaster {
     enum class Asker : std::uint8_t { DMA, WINDOW };
     enum class State : std::uint8_t { IDLE, ADDRESS, STROBE, TRANSFER, BETWEEN, END, GIVE };
 
-    bool reads() const { return busy_ && job_.sends && !ends_ && near_left_ && !reading_ && align_.level() <= 2 * WORD; }
+    bool reads() const {
+        return busy_ && job_.sends && !ends_ && near_left_ && !reading_ && align_.level() <= Align::HELD - WORD;
+    }
     unsigned near_count() const;
     unsigned far_bytes() const;
     bool window_possible() const;

@@ -238,7 +238,10 @@ void CabTraffic::master() {
             const std::uint32_t length = dice.once(6) ? 0 : dice.below(dice.once(4) ? 600 : 40);
             const std::uint8_t known[] = {vme::A32_USER_DATA, vme::A32_USER_BLOCK, vme::A32_SUPER_BLOCK};
             std::uint32_t more = dice.bits() & ~reg::VD_SEND_LENGTH;
-            if (!dice.once(12)) more = (more & ~reg::VD_SEND_MODIFIER) | put_field(reg::VD_SEND_MODIFIER, known[dice.below(3)]);
+            if (!dice.once(12)) {
+                more &= ~reg::VD_SEND_MODIFIER;
+                more |= put_field(reg::VD_SEND_MODIFIER, known[dice.below(3)]);
+            }
             if (dice.once(2)) post(reg::VD_REMOTE, remote());
             post(reg::VD_ADDRESS, place(length));
             return post(dice.once(2) ? reg::VD_SEND : reg::VD_FETCH, more | length);
