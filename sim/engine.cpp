@@ -78,9 +78,17 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
     }
     const int first = static_cast<int>(senders.size());
     for (int i = 0; i < 2; ++i) {
-        Port& port = ends[i]->ports[ends[i]->wired++];
-        port.pins = ends[i]->pins.ports[numbers[i]];
-        port.board = ends[i];
+        Board& end = *ends[i];
+        Port& port = end.ports[end.wired];
+        port.pins = end.pins.ports[numbers[i]];
+        port.board = &end;
+        if (end.pins.sending) {
+            port.live = &end.live;
+            port.place = static_cast<unsigned>(end.wired);
+            end.places.resize(end.pins.ports.size(), Board::NO_PLACE);
+            end.places[numbers[i]] = static_cast<std::uint8_t>(end.wired);
+        }
+        ++end.wired;
         senders.push_back(&port);
     }
     join(*senders[first], *senders[first + 1], symbol_ps, delay_ps, first);
@@ -308,15 +316,9 @@ void Engine::step(Group& group) {
 // Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
 // board can be evaluated at once; otherwise its software must run first.
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
-    const std::int64_t next = time + board.group->period;
     const std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
-    bool symbol = false;
-    for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) {
-        const std::int64_t arrival = port->edge(time, next, symbol);
-        if (arrival != NEVER) sent(*port, arrival);
-    }
-    board.symbol = symbol;
+    board.symbol = exchange(board, time);
     if (edge < board.reset) *board.pins.rst = edge < board.reset - 1;
     if (!board.cab) {
         if (board.service >= 0) serve(board, edge);
@@ -339,6 +341,32 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
         }
     }
     return whole;
+}
+
+// What the board's ports do at its edge at `time`. Returns whether a symbol is on its way in. Ports at which nothing
+// happens are left out where the board tells which ones send: that takes a third off what a mesh of fast HUBs costs.
+inline bool Engine::exchange(Board& board, std::int64_t time) {
+    const std::int64_t next = time + board.group->period;
+    bool symbol = false;
+    const auto visit = [&](Port& port) {
+        const std::int64_t arrival = port.edge(time, next, symbol);
+        if (arrival != NEVER) sent(port, arrival);
+    };
+    if (!board.pins.sending) {
+        for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) visit(*port);
+        return symbol;
+    }
+    Mask due = board.live;
+    each(*board.pins.sending, [&](unsigned number) {
+        const std::uint8_t place = board.places[number];
+        if (place != Board::NO_PLACE) nectar::add(due, place);
+    });
+    each(due, [&](unsigned place) {
+        Port& port = board.ports[place];
+        visit(port);
+        set(board.live, place, !port.rests());
+    });
+    return symbol;
 }
 
 // A port has sent a symbol that will have arrived at `arrival`.

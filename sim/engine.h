@@ -29,12 +29,16 @@ struct Node {
 };
 
 struct Board {
+    static constexpr std::uint8_t NO_PLACE = 0xFF;
+
     void* model = nullptr;
     void (*eval)(void*) = nullptr;  // of what:
     void* state = nullptr;
     Pins pins;
     std::unique_ptr<Port[]> ports;
     std::size_t wired = 0;    // ports with a fiber: the first of them
+    Mask live;          // those of them at which something may happen without a symbol of the board's own
+    std::vector<std::uint8_t> places;  // of a fast HUB's ports among the wired ones; NO_PLACE without fiber
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
@@ -158,6 +162,7 @@ class Engine {
 
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
+    bool exchange(Board& board, std::int64_t time);
     void settle(Group& group);
     void settle(Board& board);
     void settle_all();
