@@ -1,7 +1,7 @@
 """What the pins of the boards are, in a few words each, for the header of a Verilog file. Plain Python that imports
 nothing.
 
-docs/wire.md, docs/hub.md, docs/cab.md and docs/vme.md specify them.
+docs/wire.md, docs/hub.md, docs/cab.md, docs/vme.md and docs/ipsc2.md specify them.
 """
 
 import re
@@ -22,6 +22,23 @@ _PINS = {
     r"idle": "nothing is under way: the clock may stop",
     r"hub_id": "ID of this HUB; constant",
     **{rf"(port_\w+|fiber)__{name}": text for name, text in _FIBER.items()},
+    r"channel_\w+__rx__data": "a pair that arrives; bit 0 is the earlier bit",
+    r"channel_\w+__rx__strobe": "there is one",
+    r"channel_\w+__tx__data": "a pair to send",
+    r"channel_\w+__tx__strobe": "there is one",
+    r"source__request": "the serializer asks for a circuit",
+    r"source__probe": "the routing probe of its message",
+    r"source__data": "the next pair to send",
+    r"source__grant": "it is taken at this edge",
+    r"source__allow": "the destination is ready",
+    r"source__refused": "no circuit can be had for this probe; it follows request and probe in the same cycle",
+    r"sink__open": "a message is coming in",
+    r"sink__data": "a pair for the deserializer",
+    r"sink__strobe": "there is one",
+    r"sink__ready": "the deserializer can take data",
+    r"busy": "bit k: channel k outward is held by a message",
+    r"held": "bit k: channel k inward has a message",
+    r"violation": "bit k: in this cycle channel k inward has what the formats do not allow",
     r"bus__valid": "the CPU wants an access",
     r"bus__ready": "it is taken at this edge",
     r"bus__address": "its byte address",

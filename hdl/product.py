@@ -50,6 +50,12 @@ def _cab(**parameters):
     return Cab(**parameters)
 
 
+def _router(dimensions=7):
+    from .ipsc2.router import Router
+
+    return Router(dimensions)
+
+
 #: Kind of board → what it is, what makes the component, and its parameters with their values by default.
 BOARDS = {
     "hub": ("a crossbar switch that obeys commands from the network", _hub, {"ports": 16, "profile": "prototype"}),
@@ -65,19 +71,27 @@ BOARDS = {
             "period_ps": 62_500,
         },
     ),
+    "router": ("a Direct-Connect router of the iPSC/2", _router, {"dimensions": 7}),
 }
+
+
+def _row(numbers):
+    """Numbers that rise, as people are told them: the last one by itself if it does not follow."""
+    if len(numbers) > 1 and numbers[-1] == numbers[-2] + 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return f"{_row(numbers[:-1])} and {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
 
 
 def _pins(text):
     """Lines that tell the pins and what they are; those of numbered ports, which are all alike, once."""
     found = {}
     for name, direction, width in ports(text):
-        numbered = re.fullmatch(r"port_(\d+)__(\w+)", name)
-        key = (f"port_N__{numbered[2]}" if numbered else name, direction, width)
-        found.setdefault(key, []).append(int(numbered[1]) if numbered else None)
+        numbered = re.fullmatch(r"(port|channel)_(\d+)__(\w+)", name)
+        key = (f"{numbered[1]}_N__{numbered[3]}" if numbered else name, direction, width)
+        found.setdefault(key, []).append(int(numbered[2]) if numbered else None)
     names = {}
     for (name, _, _), numbers in found.items():
-        names[name] = f"{name}  N = {numbers[0]} to {numbers[-1]}" if numbers[0] is not None else name
+        names[name] = f"{name}  N = {_row(numbers)}" if numbers[0] is not None else name
     longest = max(map(len, names.values()))
     for name, direction, width in found:
         size = f"[{width - 1}:0]" if width > 1 else ""
@@ -114,10 +128,12 @@ def _map(parameters):
 
 
 def product(kind, *, board=None, file=None, **parameters):
-    """The text of the Verilog file for a board: ``kind`` is ``hub`` or ``cab``, and the name of its top module.
+    """The text of the Verilog file for a board: ``kind`` is ``hub``, ``cab`` or ``router``, and the name of its top
+    module.
 
     ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``,
-    ``program_bytes``, ``domains``, ``pages``, ``vme`` and ``period_ps``, as in ``Cab``.
+    ``program_bytes``, ``domains``, ``pages``, ``vme`` and ``period_ps``, as in ``Cab``, for a router ``dimensions``
+    (1 to 7).
     ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of
     Verilator that name a line of it; that of the module if left out. The same call gives the same bytes on every
     machine with the same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.

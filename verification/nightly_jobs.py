@@ -130,6 +130,7 @@ JOBS = (
             "hub/test_pair.py",
         ),
     ),
+    Job("ipsc2", "further sizes of the iPSC/2's router and its parts", 5, _tests("ipsc2/")),
     Job("gates", "the HUB's claims on netlists of FPGA cells", 20, _tests("hub/test_gates.py")),
     Job(
         "mpi-1",
@@ -162,7 +163,7 @@ JOBS = (
             "software/test_cocotb_messages.py",
         ),
     ),
-    Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
+    Job("soak", "all transports under faults, on fast boards and on RTL boards", 40, _tests("software/test_soak.py")),
     Job(
         "protocols",
         "transports, discovery, recovery, storms of faults: many seeds, and on the engine",
@@ -253,13 +254,14 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
+    *_mutation("ipsc2", "10 element frames origin outgoing", "10 remote router selected sink_port"),
     *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(
         Job(
             f"benches-{number:02}",
-            f"every bench of HUB, CAB, link and cable once more, seed {number} of {SEEDS}",
+            f"every bench of HUB, CAB, link, cable and iPSC/2 once more, seed {number} of {SEEDS}",
             6,
-            _tests("hub/", "cab/", "link/", "host/"),
+            _tests("hub/", "cab/", "link/", "host/", "ipsc2/"),
             seed=number,
             benches=True,
         )

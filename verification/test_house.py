@@ -30,6 +30,7 @@ PLAIN = (
     "hdl/host/numbers.py",
     "hdl/host/events.py",
     "hdl/cab/regions.py",
+    "hdl/ipsc2/formats.py",
     "hdl/cab/vme/numbers.py",
     "hdl/cab/vme/registers.py",
 )
@@ -53,7 +54,7 @@ def _files():
     found = []
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in NOT_OURS and not name.endswith(".egg-info")]
-        found += (Path(folder, name) for name in files)
+        found += (Path(folder, name) for name in files if name not in NOT_OURS)
     return sorted(found)
 
 

@@ -31,6 +31,7 @@ FILES = {
     "cab": ("cab", {}),
     "cab 4096": ("cab", {"data_bytes": 4096}),
     "cab VME": ("cab", {"data_bytes": 65536, "domains": 4, "pages": 256, "vme": True}),
+    "router 3": ("router", {"dimensions": 3}),
     **{f"hub {name}": ("hub", {"ports": 4, "profile": name}) for name in HUB_PROFILES},
 }
 
@@ -86,7 +87,7 @@ def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_c
 
 
 def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path):
-    for name in ("hub 5", "cab", "cab VME"):
+    for name in ("hub 5", "cab", "cab VME", "router 3"):
         kind, parameters = FILES[name]
         waivers = VME_WAIVERS if "vme" in parameters else WAIVERS
         whole = text(kind, **parameters)
@@ -165,7 +166,7 @@ def test_plain_names_only_and_no_assertions(name):
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match="there is no board 'crate'; there are hub, cab"):
+    with pytest.raises(ValueError, match="there is no board 'crate'; there are hub, cab, router"):
         product("crate")
     with pytest.raises(TypeError, match="a cab has no parameter 'ports'; it has data_bytes"):
         product("cab", ports=3)

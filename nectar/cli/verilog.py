@@ -1,7 +1,7 @@
 """Writes a board as one Verilog file, for an FPGA or another simulator; docs/verilog.md tells how to use it.
 
 The file is plain Verilog-2005, with readable names and a comment that tells its parameters and pins. The top module is
-called 'hub' or 'cab'.
+called 'hub', 'cab' or 'router'.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ HELP = "write a board as a Verilog file"
 
 def configure(parser):
     """Options of ``nectar verilog``."""
-    parser.add_argument("board", metavar="BOARD", help="hub or cab")
+    parser.add_argument("board", metavar="BOARD", help="hub, cab or router")
     parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
     parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
     parser.add_argument(
@@ -41,6 +41,7 @@ def configure(parser):
         metavar="N",
         help="with --vme: period of the clock, 10000 to 75000 (default: 62500), which VME's times go by",
     )
+    parser.add_argument("--dimensions", metavar="N", help="dimensions of a router's cube, 1 to 7 (default)")
     parser.add_argument("-o", "--output", metavar="FILE.v", required=True, help="the file to write")
     add_json_option(parser)
 
@@ -58,9 +59,10 @@ def execute(options):
     from ..hdl.tidy import ports
 
     if options.board not in BOARDS:
-        raise UsageError(f"there is no board {options.board!r}; there are {' and '.join(BOARDS)}")
+        raise UsageError(f"there is no board {options.board!r}; there are {', '.join(BOARDS)}")
     parameters = {}
-    for name in ("ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"):
+    names = ("ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps", "dimensions")
+    for name in names:
         given, option = getattr(options, name), f"--{name.replace('_', '-')}"
         if given is None:
             continue

@@ -14,6 +14,7 @@ from nectar.verification.cli.conftest import Command
 
 #: Boards, and what they are written with.
 WRITTEN = {
+    "router.v": ("router", "--dimensions", 2),
     "hub.v": ("hub", "--ports", 2),
     "cab.v": ("cab", "--data-bytes", 8192, "--domains", 4, "--pages", 64),
     "vme.v": ("cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500),
@@ -80,6 +81,28 @@ def test_where_a_home_cannot_be_written_one_variable_is_enough(nectar):
     assert (done.returncode, done.stderr) == (0, "") and (nectar.folder / "hub.v").is_file()
 
 
+def test_the_router_has_the_pins_of_its_channels_and_of_its_node(written):
+    """docs/ipsc2.md, "Pins of the router": a channel for each dimension, and channel 7."""
+    folder, told = written
+    assert re.fullmatch(r"router.v: router, dimensions 2; \d+ lines, \d+ modules\n", told["router.v"])
+    text = (folder / "router.v").read_text()
+    pins = {name: (direction, width) for name, direction, width in ports(text)}
+    expected = {"clk": ("input", 1), "rst": ("input", 1)}
+    for channel in (0, 1, 7):
+        for side, direction in (("rx", "input"), ("tx", "output")):
+            expected |= {
+                f"channel_{channel}__{side}__data": (direction, 2),
+                f"channel_{channel}__{side}__strobe": (direction, 1),
+            }
+    expected |= {f"source__{name}": ("input", width) for name, width in (("request", 1), ("probe", 16), ("data", 2))}
+    expected |= {f"source__{name}": ("output", 1) for name in ("grant", "allow", "refused")}
+    expected |= {"sink__open": ("output", 1), "sink__data": ("output", 2), "sink__strobe": ("output", 1)}
+    expected |= {"sink__ready": ("input", 1), **{name: ("output", 8) for name in ("busy", "held", "violation")}}
+    assert pins == expected
+    head = text[: text.index("*/")]
+    assert re.search(r"input  \[1:0\]  channel_N__rx__data  N = 0 to 1 and 7 ", head)
+
+
 def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_vme(written):
     folder, told = written
     assert told["vme.v"].startswith(
@@ -135,6 +158,10 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("hub", "--profile", "fast"), "a HUB has no profile 'fast'; there are prototype"),
         (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
         (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
+        (("router", "--ports", "4"), "--ports: a router has no ports to choose"),
+        (("hub", "--dimensions", "4"), "--dimensions: a hub has no dimensions to choose"),
+        (("router", "--dimensions", "8"), "dimensions must be 1 to 7, not 8"),
+        (("router", "--dimensions", "three"), "--dimensions three: not a whole number"),
         (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
         (("cab", "--data-bytes", "2048"), "must be a power of two from 4096 to 1048576, not 2048"),
         (("cab", "--program-bytes", "1048576"), "must be a power of two from 4096 to 524288, not 1048576"),
@@ -148,7 +175,7 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("hub", "--vme"), "--vme: a hub has no vme to choose"),
         (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
         (("hub", "--json", "x.v"), "--json x.v: -o is the same file; give another name"),
-        (("crate",), "there is no board 'crate'; there are hub and cab"),
+        (("crate",), "there is no board 'crate'; there are hub, cab, router"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):

@@ -1,4 +1,4 @@
-"""What is mutated: each component of HUB, CAB and link in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB, link and the iPSC/2's router in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
@@ -65,6 +65,11 @@ def _link(name, configuration):
     return Target(f"link/{name}", configuration, None, checks=_ALONE)
 
 
+def _ipsc2(name, configuration, part=None):
+    """A part of the iPSC/2's router: it meets its own bench."""
+    return Target(f"ipsc2/{name}", configuration, None, checks=_ALONE, part=part)
+
+
 TARGETS = {
     target.name: target
     for target in (
@@ -126,6 +131,14 @@ TARGETS = {
         _cab("vme/transfer", "transfer"),
         _cab("vme/vme", "16 MHz", checks=("beginning", "bench", "parts")),
         _cab("vme/window", "16 MHz", "Window"),
+        _ipsc2("element", "channel 1 of 7"),
+        _ipsc2("frames", "short"),
+        _ipsc2("origin", "3 dimensions"),
+        _ipsc2("outgoing", "4"),
+        _ipsc2("remote", "3 dimensions"),
+        _ipsc2("router", "2 dimensions", "Router"),
+        _ipsc2("selected", "3"),
+        _ipsc2("sink_port", "4"),
         _link("aligner", "two bits"),
         _link("bits", "4 of 4"),
         _link("decoder", "decoder"),

@@ -25,6 +25,7 @@ FOLDERS = {
     "hub/port": set(),
     "cab": {"cab"},
     "cab/vme": set(),
+    "ipsc2": set(),
     "link": {"crossing", "parallel"},
 }
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())
