@@ -446,20 +446,4 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::
     return waves_->good();
 }
 
-int Engine::trace_close() { return waves_->close(); }
-
-std::int64_t Engine::trace_full() const { return waves_->full(); }
-
-std::int64_t Engine::trace_first() const { return waves_->first(); }
-
-std::int64_t Engine::evaluated(int index) {
-    rest();
-    return boards[index]->evaluated;
-}
-
-std::int64_t Engine::skipped(int index) {
-    const std::int64_t passed = boards[index]->group->edge_at(now_ + 1);
-    return passed - evaluated(index);
-}
-
 }  // namespace nectar

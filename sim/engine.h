@@ -138,9 +138,9 @@ class Engine {
 
     // Waveforms of the boards to be recorded, from `begin` to `end` and up to `limit` bytes, as VCD. Once per engine.
     bool trace(const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit);
-    int trace_close();
-    std::int64_t trace_full() const;
-    std::int64_t trace_first() const;
+    int trace_close() { return waves_->close(); }
+    std::int64_t trace_full() const { return waves_->full(); }
+    std::int64_t trace_first() const { return waves_->first(); }
 
     std::int64_t time_ps() const { return now_; }
     std::int64_t evaluated(int board);

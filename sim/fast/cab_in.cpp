@@ -276,8 +276,8 @@ int FiberIn::take(Errors& errors) {
     return emerge(symbol);
 }
 
-// A byte of the packet comes out of the queue. Returns the one that comes out behind those that may be the checksum; -1:
-// none does.
+// A byte of the packet comes out of the queue. Returns the one that comes out behind those that may be the checksum;
+// -1: none does.
 int FiberIn::emerge(int symbol) {
     const int bytes = CHECK_BYTES[check_];
     int byte = symbol;
