@@ -146,11 +146,6 @@ void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
     given_ = true;
 }
 
-int Engine::turn_index() const {
-    const Asked& asked = turns_[turn_];
-    return asked.board->index + (asked.cpu == &asked.board->cpu ? 0 : static_cast<int>(boards.size()));
-}
-
 Code Engine::turn_code(Turn turn) const {
     switch (turn) {
         case Turn::RESUME: return Code::RESUME;

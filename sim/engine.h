@@ -119,7 +119,10 @@ class Engine {
     void stop(int board);
     void give(std::size_t operations, std::size_t bytes, bool handler);
     const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
-    int turn_index() const;
+    int turn_index() const {
+        const Asked& asked = turns_[turn_];
+        return asked.board->index + (asked.cpu == &asked.board->cpu ? 0 : static_cast<int>(boards.size()));
+    }
 
     // Waits till no thread evaluates a board any more.
     void rest();
