@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "mask.h"
+
 class VerilatedContext;
 
 namespace nectar {
@@ -96,6 +98,8 @@ struct Pins {
     CpuPins cpu;           // CABs only
     VmePins vme{};         // CABs with VME only; else null
     std::vector<PortPins> ports;
+    // The ports with a symbol at their pins, where the board knows them; else null.
+    const Mask* sending = nullptr;
     Probes probes;
 };
 

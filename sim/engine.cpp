@@ -78,9 +78,17 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
     }
     const int first = static_cast<int>(senders.size());
     for (int i = 0; i < 2; ++i) {
-        Port& port = ends[i]->ports[ends[i]->wired++];
-        port.pins = ends[i]->pins.ports[numbers[i]];
-        port.board = ends[i];
+        Board& end = *ends[i];
+        Port& port = end.ports[end.wired];
+        port.pins = end.pins.ports[numbers[i]];
+        port.board = &end;
+        if (end.pins.sending) {
+            port.live = &end.live;
+            port.place = static_cast<unsigned>(end.wired);
+            end.places.resize(end.pins.ports.size(), Board::NO_PLACE);
+            end.places[numbers[i]] = static_cast<std::uint8_t>(end.wired);
+        }
+        ++end.wired;
         senders.push_back(&port);
     }
     join(*senders[first], *senders[first + 1], symbol_ps, delay_ps, first);
@@ -136,11 +144,6 @@ void Engine::stop(int index) {
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
     turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
     given_ = true;
-}
-
-int Engine::turn_index() const {
-    const Asked& asked = turns_[turn_];
-    return asked.board->index + (asked.cpu == &asked.board->cpu ? 0 : static_cast<int>(boards.size()));
 }
 
 Code Engine::turn_code(Turn turn) const {
@@ -312,15 +315,9 @@ void Engine::step(Group& group) {
 // Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
 // board can be evaluated at once; otherwise its software must run first.
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
-    const std::int64_t next = time + board.group->period;
     const std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
-    bool symbol = false;
-    for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) {
-        const std::int64_t arrival = port->edge(time, next, symbol);
-        if (arrival != NEVER) sent(*port, arrival);
-    }
-    board.symbol = symbol;
+    board.symbol = exchange(board, time);
     if (edge < board.reset) *board.pins.rst = edge < board.reset - 1;
     if (!board.cab) {
         if (board.service >= 0) serve(board, edge);
@@ -343,6 +340,32 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
         }
     }
     return whole;
+}
+
+// What the board's ports do at its edge at `time`. Returns whether a symbol is on its way in. Ports at which nothing
+// happens are left out where the board tells which ones send.
+inline bool Engine::exchange(Board& board, std::int64_t time) {
+    const std::int64_t next = time + board.group->period;
+    bool symbol = false;
+    const auto visit = [&](Port& port) __attribute__((always_inline)) {
+        const std::int64_t arrival = port.edge(time, next, symbol);
+        if (arrival != NEVER) sent(port, arrival);
+    };
+    if (!board.pins.sending) {
+        for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) visit(*port);
+        return symbol;
+    }
+    Mask due = board.live;
+    each(*board.pins.sending, [&](unsigned number) {
+        const std::uint8_t place = board.places[number];
+        if (place != Board::NO_PLACE) nectar::add(due, place);
+    });
+    each(due, [&](unsigned place) {
+        Port& port = board.ports[place];
+        visit(port);
+        set(board.live, place, !port.rests());
+    });
+    return symbol;
 }
 
 // A port has sent a symbol that will have arrived at `arrival`.
@@ -420,22 +443,6 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::
     if (!rtl_) return false;
     waves_ = rtl_->record(path, std::move(recorded), begin, end, limit);
     return waves_->good();
-}
-
-int Engine::trace_close() { return waves_->close(); }
-
-std::int64_t Engine::trace_full() const { return waves_->full(); }
-
-std::int64_t Engine::trace_first() const { return waves_->first(); }
-
-std::int64_t Engine::evaluated(int index) {
-    rest();
-    return boards[index]->evaluated;
-}
-
-std::int64_t Engine::skipped(int index) {
-    const std::int64_t passed = boards[index]->group->edge_at(now_ + 1);
-    return passed - evaluated(index);
 }
 
 }  // namespace nectar

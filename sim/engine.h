@@ -29,12 +29,16 @@ struct Node {
 };
 
 struct Board {
+    static constexpr std::uint8_t NO_PLACE = 0xFF;
+
     void* model = nullptr;
     void (*eval)(void*) = nullptr;  // of what:
     void* state = nullptr;
     Pins pins;
     std::unique_ptr<Port[]> ports;
     std::size_t wired = 0;    // ports with a fiber: the first of them
+    Mask live;          // those of them at which something may happen without a symbol of the board's own
+    std::vector<std::uint8_t> places;  // of a fast HUB's ports among the wired ones; NO_PLACE without fiber
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
@@ -115,7 +119,10 @@ class Engine {
     void stop(int board);
     void give(std::size_t operations, std::size_t bytes, bool handler);
     const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
-    int turn_index() const;
+    int turn_index() const {
+        const Asked& asked = turns_[turn_];
+        return asked.board->index + (asked.cpu == &asked.board->cpu ? 0 : static_cast<int>(boards.size()));
+    }
 
     // Waits till no thread evaluates a board any more.
     void rest();
@@ -134,9 +141,9 @@ class Engine {
 
     // Waveforms of the boards to be recorded, from `begin` to `end` and up to `limit` bytes, as VCD. Once per engine.
     bool trace(const char* path, std::int64_t begin, std::int64_t end, std::int64_t limit);
-    int trace_close();
-    std::int64_t trace_full() const;
-    std::int64_t trace_first() const;
+    int trace_close() { return waves_->close(); }
+    std::int64_t trace_full() const { return waves_->full(); }
+    std::int64_t trace_first() const { return waves_->first(); }
 
     std::int64_t time_ps() const { return now_; }
     std::int64_t evaluated(int board);
@@ -158,6 +165,7 @@ class Engine {
 
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
+    bool exchange(Board& board, std::int64_t time);
     void settle(Group& group);
     void settle(Board& board);
     void settle_all();

@@ -29,6 +29,8 @@ struct alignas(64) Port {
     std::int64_t delay_ps = 0;
     Port* peer = nullptr;
     Board* board = nullptr;
+    Mask* live = nullptr;   // ports of the board at which a symbol is to arrive; may be null
+    unsigned place = 0;           // its own place among them
     std::uint64_t count = 0;      // symbols sent so far
     int fiber = 0;                // number of the direction in which it sends, for the recorder
     std::unique_ptr<Faults> faults;  // of that direction; null as long as it has none
@@ -74,6 +76,9 @@ struct alignas(64) Port {
     // Loses what is under way to the peer and arrives after `from`; returns how many symbols.
     std::uint64_t cut(std::int64_t from) { return peer->lose(from); }
 
+    // Nothing changes at an edge at which nothing is sent or arrives.
+    bool rests() const { return ready && first == NEVER && !*pins.rx_valid; }
+
   private:
     // A symbol on a direction that has faults.
     std::int64_t struck(std::int64_t arrival, std::uint16_t symbol) {
@@ -100,7 +105,10 @@ struct alignas(64) Port {
 
     void put(std::int64_t arrival, std::uint16_t symbol) {
         ring_[tail_] = {arrival, symbol};
-        if (head_ == tail_) first = arrival;
+        if (head_ == tail_) {
+            first = arrival;
+            if (live) add(*live, place);
+        }
         tail_ = (tail_ + 1) & mask_;
         if (tail_ == head_) grow();
     }

@@ -239,6 +239,16 @@ void Engine::rest() {
     for (auto& group : groups_) threads_->finish(*group->work);
 }
 
+std::int64_t Engine::evaluated(int index) {
+    rest();
+    return boards[index]->evaluated;
+}
+
+std::int64_t Engine::skipped(int index) {
+    const std::int64_t passed = boards[index]->group->edge_at(now_ + 1);
+    return passed - evaluated(index);
+}
+
 void Engine::settle_all() {
     for (auto& group : groups_) {
         if (group->open && group.get() != stepped_) settle(*group);

@@ -89,9 +89,11 @@ void Cab::edge() {
         if (!timers_.quiet()) quiet_ = false;
         return;
     }
+    if (streams_ && !(in.valid | in.rst)) return stream(in);
     const bool resetting = resetting_;
     resetting_ = in.rst;
     if (resetting) {
+        streams_ = false;
         reset();
         in_.arrive(in.rx_valid ? in.rx_payload : -1);
         ready_ = 1;
@@ -169,7 +171,31 @@ void Cab::edge() {
     idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
     if (vme_) idle_ = idle_ && vme_->idle();
     quiet_ = !vme_ && idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
-    if (quiet_) write_.address = 0;
+    streams_ = !(vme_ || resetting_ || at_work_ || spare_held_ || ended_ || done_ || settling_);
+    if (quiet_ || streams_) write_.address = read_ = 0;
+}
+
+// edge() where nobody asks for the bus: symbols, memory for them, time, and interrupts that they raise.
+void Cab::stream(const Inputs& in) {
+    const unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
+    const unsigned given = wants ? arbitrate(wants) : 0;
+    slot_ += 1 + slept_;
+    stored_ = false;
+    const bool ready_signal = in_.ready_signal();
+    const std::uint32_t before = states();
+    if (given & FIBER_IN) {
+        data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
+        stored_ = in_.writer.select;
+    }
+    Errors errors;
+    std::uint32_t raised = out_.edge(write_, data_.words(), given & FIBER_OUT, in.tx_ready, ready_signal);
+    raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
+    if (timers_.edge(write_, slept_, false)) raised |= irq::TIMER;
+    if (errors.any() && count_errors(errors)) raised |= irq::ERROR;
+    interrupts_.edge(write_, before, raised);
+    irq_ = interrupts_.raised(states()) != 0;
+    idle_ = out_.idle && in_.idle && !stored_;
+    quiet_ = idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
 }
 
 // The inputs count from the next edge on; of an access or a symbol only if there is one.

@@ -56,6 +56,7 @@ class Cab {
         unsigned left = 0;          // cycles
     };
 
+    void stream(const Inputs& in);
     void take_pins();
     void reset();
     void begin(const BusRequest& request, bool vme);
@@ -87,6 +88,7 @@ class Cab {
     // The bus.
     Inputs held_;
     bool quiet_ = false;       // nothing but the time changes at an edge without input
+    bool streams_ = false;     // nothing but fiber and time change anything at an edge without access
     bool resetting_ = false;
     bool spare_held_ = false;  // an access waits here, and not at the pins
     BusRequest spare_;

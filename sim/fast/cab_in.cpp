@@ -48,11 +48,41 @@ std::uint32_t FiberIn::change(const Write& write, std::uint32_t read, bool store
         lost_ = false;
     }
     enter(write);
+    look_ahead(symbol);
+    return raised;
+}
+
+// change() for a packet that waits or is being stored, while is_stream().
+std::uint32_t FiberIn::stream(bool stored, int symbol) {
+    std::uint32_t raised = 0;
+    const std::uint32_t almost = almost_, tail = tail_;
+    int byte = -1;
+    if (state_ == State::BODY) {
+        const bool leaves = front_valid_ && writer.ready(stored);
+        if (leaves) {
+            byte = front_;
+            if (++stored_ == threshold) raised = irq::RX_THRESHOLD;
+        }
+        const bool takes = !spare_valid_ && head_ != visible_;
+        pass_on(takes ? emerge(ring_[head_++ % RING]) : -1, leaves);
+    }
+    writer.edge(stored, byte, nullptr, false, false);
+    if (symbol_ >= 0) {
+        ++count_;
+        ring_[tail_++ % RING] = static_cast<std::uint16_t>(symbol_);
+    }
+    visible_ = almost;
+    almost_ = tail;
+    look_ahead(symbol);
+    return raised;
+}
+
+// The cycle ends; `symbol` arrives.
+void FiberIn::look_ahead(int symbol) {
     level = static_cast<std::uint16_t>(tail_ - head_);
     symbol_ = symbol;
     idle = symbol_ < 0 && !moves() && !writer_moves() && !scatter.moves() && (!level || head_ != visible_);
     rests_ = idle && visible_ == tail_;
-    return raised;
 }
 
 // What software writes.
@@ -164,14 +194,7 @@ void FiberIn::receive(const Write& write, std::uint32_t read, bool stored, Error
     } else if (before == State::WAIT) {
         if (write.address == reg::RX_START || discards) state_ = State::BODY;
     } else if (before == State::BODY) {
-        if (!front_valid_ || leaves) {
-            front_ = spare_valid_ ? spare_ : static_cast<std::uint8_t>(emerged);
-            front_valid_ = spare_valid_ || emerged >= 0;
-            spare_valid_ = false;
-        } else if (emerged >= 0) {
-            spare_ = static_cast<std::uint8_t>(emerged);
-            spare_valid_ = true;
-        }
+        pass_on(emerged, leaves);
         if (ended_ && body_empty) state_ = State::FINISH;
     }
     if (discards) discarded_ = true;
@@ -190,6 +213,18 @@ void FiberIn::receive(const Write& write, std::uint32_t read, bool stored, Error
     if (reset) {
         state_ = State::CLOSED;
         in_run_ = front_valid_ = spare_valid_ = false;
+    }
+}
+
+// The bytes on the way to the areas: one comes if `emerged` is none less than 0, the first one goes if `leaves`.
+void FiberIn::pass_on(int emerged, bool leaves) {
+    if (!front_valid_ || leaves) {
+        front_ = spare_valid_ ? spare_ : static_cast<std::uint8_t>(emerged);
+        front_valid_ = spare_valid_ || emerged >= 0;
+        spare_valid_ = false;
+    } else if (emerged >= 0) {
+        spare_ = static_cast<std::uint8_t>(emerged);
+        spare_valid_ = true;
     }
 }
 
@@ -238,6 +273,12 @@ int FiberIn::take(Errors& errors) {
         end();
         return -1;
     }
+    return emerge(symbol);
+}
+
+// A byte of the packet comes out of the queue. Returns the one that comes out behind those that may be the checksum;
+// -1: none does.
+int FiberIn::emerge(int symbol) {
     const int bytes = CHECK_BYTES[check_];
     int byte = symbol;
     if (bytes) {

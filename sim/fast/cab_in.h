@@ -21,7 +21,10 @@ class FiberIn {
     // memory is given for the word that waits; `symbol`: what arrives (-1: nothing). Adds to `errors`; returns the
     // interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors) {
-        if (rests_ && symbol < 0 && !write.address && !read) return 0;
+        if (!write.address && !read) {
+            if (rests_ && symbol < 0) return 0;
+            if (is_stream()) return stream(stored, symbol);
+        }
         return change(write, read, stored, symbol, errors);
     }
     void reset();
@@ -70,6 +73,11 @@ class FiberIn {
     static constexpr std::uint16_t LOST = 0x200;  // beside a symbol in the queue: others were lost just before it
 
     std::uint32_t change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
+    bool is_stream() const;
+    std::uint32_t stream(bool stored, int symbol);
+    int emerge(int symbol);
+    void pass_on(int emerged, bool leaves);
+    void look_ahead(int symbol);
     bool input() const { return state_ == State::CLOSED && mode & reg::RX_MODE_DIRECT && head_ != visible_; }
     void sort(bool replies_full, Errors& errors, std::uint32_t& raised);
     void push(std::uint16_t symbol, Errors& errors);
@@ -111,5 +119,14 @@ class FiberIn {
     std::uint8_t front_ = 0, spare_ = 0;  // bytes on the way to the areas
     bool front_valid_ = false, spare_valid_ = false;
 };
+
+// Whether nothing but bytes of a packet, and no command or reply, is at the input, and at the head of the queue while a
+// packet is stored.
+inline bool FiberIn::is_stream() const {
+    if (symbol_ >= CONTROL_BIT || (reply_left_ | command_left_) || lost_ || level == QUEUE_SYMBOLS) return false;
+    if (state_ == State::WAIT) return !scatter.running && !scatter.moves();
+    if (state_ != State::BODY || ended_ || discarded_ || writer.wants_area() || scatter.moves()) return false;
+    return head_ == visible_ || ring_[head_ % RING] < CONTROL_BIT;
+}
 
 }  // namespace nectar::fast

@@ -69,6 +69,40 @@ std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, 
     }
     working = state_ != State::NEXT;
     idle = rests();
+    streams_ = is_stream();
+    return raised;
+}
+
+// Whether the next edges do what stream() does, if no software writes and no ready signal arrives.
+bool FiberOut::is_stream() const {
+    const bool bytes = item_valid_ && item_.lanes && !(item_.prefix | item_.command | item_.crc | item_.end);
+    const bool told = item_.notify | left_ | front_.notify | spare_.notify;
+    const bool starts = start_left_ | front_.start | spare_.start;
+    return bytes && !told && !starts && !unsent_ && !stops_;
+}
+
+// change() where bytes of an area follow each other.
+std::uint32_t FiberOut::stream(const std::uint32_t* memory, bool fetched, bool fiber_ready) {
+    std::uint32_t raised = 0;
+    taken_count_ += taken_;
+    const bool ahead = items_.level() < AHEAD;
+    const bool push = !spare_valid_;
+    Outgoing pushed{};
+    if (push) {
+        const auto byte = static_cast<std::uint8_t>(item_.word >> (24 - 8 * item_.first));
+        pushed.symbol = byte;
+        crc_.add(byte);
+        sum_.add(byte);
+        if (++progress_ == threshold) raised = irq::TX_THRESHOLD;
+        progress_ &= LENGTH_MASK;
+        if (item_.first++ == item_.last) {
+            next_item();
+            streams_ = is_stream();
+        }
+    }
+    gather(memory, fetched, ahead);
+    leave(pushed, push, fiber_ready);
+    working = state_ != State::NEXT;
     return raised;
 }
 
@@ -124,15 +158,17 @@ bool FiberOut::emit(Outgoing& pushed, std::uint32_t& raised) {
         }
     }
     if (sends) done = send(pushed, raised);
-    if (done) {
-        item_valid_ = items_.level() != 0;
-        if (item_valid_) {
-            item_ = items_.front();
-            items_.pop();
-        }
-        byte_number_ = 0;
-    }
+    if (done) next_item();
     return sends;
+}
+
+void FiberOut::next_item() {
+    item_valid_ = items_.level() != 0;
+    if (item_valid_) {
+        item_ = items_.front();
+        items_.pop();
+    }
+    byte_number_ = 0;
 }
 
 // The item's next symbol. Returns whether that is its last.

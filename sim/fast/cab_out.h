@@ -13,7 +13,10 @@ class FiberOut {
     // fiber takes a symbol; `ready_signal`: one has arrived. Returns the interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
                        bool ready_signal) {
-        if (idle && !write.address && !ready_signal) return 0;
+        if (!write.address && !ready_signal) {
+            if (idle) return 0;
+            if (streams_) return stream(memory, fetched, fiber_ready);
+        }
         return change(write, memory, fetched, fiber_ready, ready_signal);
     }
     void reset();
@@ -61,6 +64,9 @@ class FiberOut {
 
     std::uint32_t change(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
                          bool ready_signal);
+    std::uint32_t stream(const std::uint32_t* memory, bool fetched, bool fiber_ready);
+    bool is_stream() const;
+    void next_item();
     static bool has_bytes(const Entry& entry) {
         return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
     }
@@ -105,6 +111,7 @@ class FiberOut {
     bool front_valid_ = false, spare_valid_ = false;
     bool left_ = false, start_left_ = false, taken_ = false;
     bool ready_ = true;
+    bool streams_ = false;  // bytes of an area follow each other, and nothing else is to happen
 
     std::uint8_t sent_ = 0;
     std::uint32_t taken_count_ = 0;

@@ -47,6 +47,7 @@ Hub::Hub(unsigned ports, Pins& pins)
     pins.rst = &rst_;
     pins.idle = &idle_;
     pins.hub_id = &hub_id_;
+    pins.sending = &showing_;
     for (unsigned n = 0; n < ports; ++n) {
         pins.ports.push_back({&rx_payload_[n], &rx_valid_[n], &tx_payload_[n], &tx_valid_[n], &tx_ready_[n]});
         const auto* connected = reinterpret_cast<const std::uint8_t*>(&connected_shown_) + n / 8;
@@ -129,8 +130,16 @@ void Hub::step() {
     each(outputs, [&](unsigned n) { output(n); });
     const Mask answering = response_port_ == NOBODY ? Mask() : one(response_port_);
     asked_ = Mask();
-    each(queued_ | resumes_ | answering, [&](unsigned n) { head(n); });
-    each(queued_, [&](unsigned n) { settle_queue(n); });
+    const Mask told = resumes_ | answering | halting_ | expired_;
+    each((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), [&](unsigned n) {
+        HubPort& p = port_[n];
+        if (p.state != Head::PASS || has(told, n)) {
+            head(n);
+        } else if (p.queue.readable()) {
+            go_on(n, p, p.asked || p.answers || p.answered == now_);
+        }
+    });
+    each(turning_ | (cleared_ & queued_), [&](unsigned n) { settle_queue(n); });
     halting_ = cleared_;
     append_replies();
     const Mask readies = pulses_.send_ready | reaches_.send_ready;
@@ -160,6 +169,7 @@ void Hub::settle_queue(unsigned n) {
         p.queue.clear();
         p.closing = 0;
     }
+    if (p.queue.rests()) drop(turning_, n);
     p.queue.tick();
     levels_[n] = static_cast<std::uint16_t>(p.queue.level());
     if (p.queue.empty() && p.state == Head::PASS) drop(queued_, n);
@@ -171,14 +181,17 @@ void Hub::settle_output(unsigned n) {
     const unsigned readies = p.readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
     p.readies = static_cast<std::uint8_t>(readies < READY_LIMIT ? readies : READY_LIMIT);
     set(full_, n, p.behind == 2);
-    bool starts = p.fresh && p.valid && p.out == START;
-    starts |= p.has_beside && p.beside.symbol == START;
-    for (unsigned i = 0; i < p.behind; ++i) starts |= p.waiting[i].symbol == START;
-    set(starting_, n, starts);
+    if (has(starting_, n)) {
+        bool starts = p.fresh && p.valid && p.out == START;
+        starts |= p.has_beside && p.beside.symbol == START;
+        for (unsigned i = 0; i < p.behind; ++i) starts |= p.waiting[i].symbol == START;
+        set(starting_, n, starts);
+    }
     const bool replies = p.sending || p.answers || !p.replies.empty();
     const bool busy = p.valid || p.has_beside || p.behind || p.readies || replies;
     set(sending_, n, busy);
     tx_valid_[n] = p.valid && !has(looped_, n);
+    set(showing_, n, tx_valid_[n]);
     tx_payload_[n] = p.out;
 }
 
@@ -290,6 +303,7 @@ void Hub::commit_locks() {
     locked_shown_ = locked_;
     const LockChange& change = pulses_.lock;
     if (change.valid) {
+        vain_ = false;  // a lock may go from holder to holder
         const bool locks = change.holder != NOBODY;
         set(locked_, change.output, locks);
         set(locked_shown_, change.output, locks);

@@ -64,11 +64,24 @@ class Hub : private HubState {
     void output(unsigned port);
     std::uint16_t reply_symbol(HubPort& p);
     void head(unsigned port);
+    void go_on(unsigned port, HubPort& p, bool waits);
     void pass(unsigned port, HubPort& p);
+    void send_on(HubPort& p, Beat beat);
     void execute(unsigned port, HubPort& p);
     void end(unsigned port, HubPort& p);
     void give_answer(unsigned port, HubPort& p, bool done, std::uint8_t value);
     void load_inputs();
+    void put(unsigned port, HubPort& p, std::uint16_t entry) {
+        p.queue.put(entry);
+        add(queued_, port);
+        add(turning_, port);
+    }
+    std::uint16_t take(unsigned port, HubPort& p) {
+        const std::uint16_t entry = p.queue.oldest();
+        p.queue.pop();
+        add(turning_, port);
+        return entry;
+    }
 
     // Reply bus.
     void bus(Mask sources);

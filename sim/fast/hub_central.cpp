@@ -126,7 +126,7 @@ void Hub::decide() {
             chosen.supervisor = request.op & hub::SUPERVISOR && has(allowed_, n);
         }
     }
-    can_ = at_once_ = had_ = Mask();
+    can_ = at_once_ = Mask();
     if (!freeze) check(turn);
     if (chosen.valid) {
         pending_ &= ~turn;
@@ -145,7 +145,13 @@ void Hub::decide() {
 // Which commands can be done now. `but` is the one that has just had its turn.
 void Hub::check(Mask but) {
     const Mask ready = ready_bit_ & (~starting_ | rising_);
-    each(pending_ & ~but, [&](unsigned n) {
+    const Mask asking = pending_ & ~but;
+    // If nothing has changed, nothing can be done still.
+    const Grounds grounds{asking, connected_, connected_shown_, locked_shown_, enabled_, ready, giving_up_};
+    if (vain_ && !decided_.valid && !before_.valid && grounds == grounds_) return;
+    grounds_ = grounds;
+    had_ = Mask();
+    each(asking, [&](unsigned n) {
         const Request& request = requests_[n];
         const std::uint8_t op = request.op;
         const unsigned name = request.param & (names_ - 1);
@@ -168,6 +174,7 @@ void Hub::check(Mask but) {
         if (can && !bad && !takes(decided_, true, n, mine) && !takes(before_, false, n, mine)) add(can_, n);
         if (mine) add(had_, n);
     });
+    vain_ = !(can_ | at_once_);
 }
 
 // Whether `decision`, the one of the cycle before or of that before it, took what the command of port `n` wants.

@@ -79,8 +79,7 @@ void Hub::decode(unsigned n) {
         if (p.fate == Fate::GOOD) add(partial_, n);
         if (p.fate == Fate::SPOILED) count(n, hub::CounterId::OVERRUN);
     } else if (room) {
-        p.queue.put(p.symbol);
-        add(queued_, n);
+        put(n, p, p.symbol);
     } else {
         count(n, hub::CounterId::OVERRUN);
     }
@@ -103,8 +102,7 @@ void Hub::decode_byte(unsigned n, HubPort& p) {
     }
     if (!p.arrived) {
         if (p.queue.room()) {
-            p.queue.put(p.symbol);
-            add(queued_, n);
+            put(n, p, p.symbol);
         } else {
             count(n, hub::CounterId::OVERRUN);
         }
@@ -128,16 +126,15 @@ void Hub::command_arrived(unsigned n, HubPort& p) {
             add(cleared_, n);
             count(n, hub::CounterId::FLUSHED);
         }
-        p.queue.put(Queue::OWN | op);
-        p.queue.put(param);
+        put(n, p, Queue::OWN | op);
+        put(n, p, param);
     } else {
         if (p.fate != Fate::GOOD) return;
-        p.queue.put(code(Control::COMMAND));
-        p.queue.put(op == hub::CLOSE_ALL ? Queue::CLOSES | op : op);
-        p.queue.put(id);
-        p.queue.put(param);
+        put(n, p, code(Control::COMMAND));
+        put(n, p, op == hub::CLOSE_ALL ? Queue::CLOSES | op : op);
+        put(n, p, id);
+        put(n, p, param);
     }
-    add(queued_, n);
 }
 
 // -- output side ------------------------------------------------------------------------------------
@@ -231,8 +228,7 @@ void Hub::head(unsigned n) {
             if (halts) {
                 p.state = Head::PASS;
             } else if (readable) {
-                p.param = static_cast<std::uint8_t>(p.queue.oldest());
-                p.queue.pop();
+                p.param = static_cast<std::uint8_t>(take(n, p));
                 p.state = Head::EXECUTE;
             }
             break;
@@ -256,12 +252,17 @@ void Hub::head(unsigned n) {
             break;
     }
     if (p.state != Head::WAIT) drop(giving_up_, n);
-    if (!passing || !readable) return;
+    if (passing && readable) go_on(n, p, waits);
+    set(awaiting_, n, p.state == Head::WAIT);
+    add(turning_, n);
+}
+
+// Takes what is at the head, if that can be. `waits`: a command cannot.
+void Hub::go_on(unsigned n, HubPort& p, bool waits) {
     if (!(p.queue.oldest() & Queue::OWN)) {
         pass(n, p);
     } else if (!waits) {
-        p.op = static_cast<std::uint8_t>(p.queue.oldest());
-        p.queue.pop();
+        p.op = static_cast<std::uint8_t>(take(n, p));
         add(pulses_.moved, n);
         p.in_run = false;
         p.state = Head::PARAMETER;
@@ -271,9 +272,13 @@ void Hub::head(unsigned n) {
 // Passes a symbol on, if all connected outputs can take it.
 void Hub::pass(unsigned n, HubPort& p) {
     if (p.targets & full_) return;
-    const std::uint16_t entry = p.queue.oldest();
-    p.queue.pop();
+    const std::uint16_t entry = take(n, p);
     add(pulses_.moved, n);
+    if (entry < CONTROL_BIT && !p.closing && p.targets) {
+        p.in_run = false;
+        send_on(p, {entry, false});
+        return;
+    }
     const auto symbol = static_cast<std::uint16_t>(entry & 0x1FF);
     const bool is_code = symbol == code(Control::COMMAND);
     // Place in a close all, 1 to 4, or 0; its code does not tell yet.
@@ -289,11 +294,8 @@ void Hub::pass(unsigned n, HubPort& p) {
     }
     if (p.targets) {
         p.in_run = false;
-        each(p.targets, [&](unsigned o) {
-            HubPort& to = port_[o];
-            to.waiting[to.behind++] = {symbol, closes && !has(ended_, o)};
-        });
-        pulses_.pushed |= p.targets;
+        if (symbol == code(Control::START)) starting_ |= p.targets;
+        send_on(p, {symbol, closes});
         if (closes) p.state = Head::CLOSING;
     } else if (p.closing) {
         p.in_run = false;
@@ -302,6 +304,15 @@ void Hub::pass(unsigned n, HubPort& p) {
         p.in_run = true;
     }
     if (closes) p.closing = 0;
+}
+
+// Gives a symbol to the outputs connected to a port.
+void Hub::send_on(HubPort& p, Beat beat) {
+    each(p.targets, [&](unsigned o) {
+        HubPort& to = port_[o];
+        to.waiting[to.behind++] = {beat.symbol, beat.closes && !has(ended_, o)};
+    });
+    pulses_.pushed |= p.targets;
 }
 
 void Hub::execute(unsigned n, HubPort& p) {

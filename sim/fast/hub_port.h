@@ -27,8 +27,8 @@ class Queue {
     // Entries but for the oldest, if it can be read.
     unsigned level() const { return tail_ - head_ - readable(); }
     unsigned room() const { return QUEUE_DEPTH - (tail_ - head_); }
-    // Whether an entry is still on its way to the head.
-    bool settles() const { return visible_ != tail_; }
+    // Whether the cycle's end changes nothing.
+    bool rests() const { return visible_ == tail_ && settled_ == tail_; }
 
     void put(std::uint16_t entry) { entries_[tail_++ & MASK] = entry; }
     void pop() { ++head_; }

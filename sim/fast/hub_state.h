@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "hub_port.h"
@@ -38,6 +39,12 @@ struct LockChange {
     bool valid = false;
     std::uint8_t output = 0;
     std::uint8_t holder = NOBODY;
+};
+// What decides whether commands can be done.
+struct Grounds {
+    Mask pending, connected, connected_shown, locked_shown, enabled, ready, giving_up;
+
+    bool operator==(const Grounds& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };
 // A supervisor command that is carried out.
 struct Supervision {
@@ -92,6 +99,9 @@ struct HubState {
     Mask arriving_;
     Mask queued_;
     Mask sending_;
+    Mask showing_;   // outputs with a symbol at the pins
+    Mask turning_;   // queues in which something was put in or taken out, or is on its way to the head
+    Mask awaiting_;  // heads that do nothing before the controller responds
     Mask partial_;   // a part of a command has arrived
     Mask cleared_;   // queues that are emptied in this cycle
     Mask halting_;   // and those that were in the cycle before
@@ -128,6 +138,8 @@ struct HubState {
     // Controller.
     Request requests_[MOST_PORTS];
     Mask pending_;
+    Grounds grounds_;      // of the last check,
+    bool vain_ = false;    // which found nothing that can be done
     Mask can_;
     Mask at_once_;
     Mask had_;

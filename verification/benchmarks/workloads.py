@@ -12,7 +12,21 @@ from ...software.backends.engine.machine import EngineMachine
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
-__all__ = ["Run", "hub_cost", "measure", "mesh", "ring", "ring_tasks", "pair", "silence", "calls", "peak_memory"]
+__all__ = [
+    "Run",
+    "hub_cost",
+    "measure",
+    "mesh",
+    "ring",
+    "ring_tasks",
+    "run",
+    "pair",
+    "silence",
+    "calls",
+    "peak_memory",
+    "receive",
+    "send_each",
+]
 
 _MAILBOX = 1
 
@@ -40,7 +54,15 @@ async def _send(cab, destination, count, size=MAX_DATA):
         await cab.datagram.send((destination, _MAILBOX), data[:size])
 
 
-async def _receive(cab, count):
+async def send_each(cab, destinations):
+    """A task: a message of one whole packet to each of the CABs."""
+    data = bytes(range(256)) * 4
+    for destination in destinations:
+        await cab.datagram.send((destination, _MAILBOX), data[:MAX_DATA])
+
+
+async def receive(cab, count):
+    """A task: takes so many messages; how many bytes they had."""
     mailbox = cab.mailbox(_MAILBOX)
     carried = 0
     for _ in range(count):
@@ -73,8 +95,8 @@ async def measure(machine, topology, tasks, look=None):
         system.close()
 
 
-def _run(topology, tasks, recorder=None, fast=False, threads=None, look=None):
-    """The same on the engine, for the topology of that name; ``fast``: with fast boards."""
+def run(topology, tasks, recorder=None, fast=False, threads=None, look=None):
+    """``measure`` on the engine, for the topology of that name; ``fast``: with fast boards."""
     topology = load(topology)
     boards = {"boards": "fast"} if fast else {}
     try:
@@ -90,14 +112,14 @@ def ring_tasks(talkers, messages, size=MAX_DATA):
     tasks = []
     for number in range(talkers):
         tasks.append((f"CAB{number + 1}", _send, ((number + 1) % talkers + 1, messages, size)))
-        tasks.append((f"CAB{number + 1}", _receive, (messages,)))
+        tasks.append((f"CAB{number + 1}", receive, (messages,)))
     return tasks
 
 
 def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False):
     """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of ``size`` bytes, by default one
     whole packet, each."""
-    return _run("hub:16", ring_tasks(talkers, messages, size), recorder, fast)
+    return run("hub:16", ring_tasks(talkers, messages, size), recorder, fast)
 
 
 def mesh(rows, columns, messages, threads=None):
@@ -107,8 +129,8 @@ def mesh(rows, columns, messages, threads=None):
     tasks = []
     for number in range(count):
         tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages)))
-        tasks.append((f"CAB{number + 1}", _receive, (messages,)))
-    return _run(f"mesh:{rows}x{columns}", tasks, threads=threads, look=lambda machine: machine.engine.costs_ns())
+        tasks.append((f"CAB{number + 1}", receive, (messages,)))
+    return run(f"mesh:{rows}x{columns}", tasks, threads=threads, look=lambda machine: machine.engine.costs_ns())
 
 
 def hub_cost(talkers, messages):
@@ -116,18 +138,18 @@ def hub_cost(talkers, messages):
     CABs send to the next of them, ``messages`` of one whole packet each. One talker has its port alone active."""
     tasks = ring_tasks(talkers, messages)
     if talkers == 1:
-        tasks = [("CAB1", _send, (2, messages)), ("CAB2", _receive, (messages,))]
-    return _run("hub:16", tasks, threads=1, look=lambda machine: machine.engine.cost_ns("HUB1")).seen
+        tasks = [("CAB1", _send, (2, messages)), ("CAB2", receive, (messages,))]
+    return run("hub:16", tasks, threads=1, look=lambda machine: machine.engine.cost_ns("HUB1")).seen
 
 
 def pair(messages):
     """Two CABs on one HUB, of which the first sends to the second."""
-    return _run("hub:2", [("CAB1", _send, (2, messages)), ("CAB2", _receive, (messages,))])
+    return run("hub:2", [("CAB1", _send, (2, messages)), ("CAB2", receive, (messages,))])
 
 
 def silence(slices):
     """16 CABs on one HUB, whose software computes ``slices`` times 50 us and sends nothing."""
-    return _run("hub:16", [(f"CAB{number}", _compute, (slices,)) for number in range(1, 17)])
+    return run("hub:16", [(f"CAB{number}", _compute, (slices,)) for number in range(1, 17)])
 
 
 async def _awaits(cab, count):
@@ -146,7 +168,7 @@ def _blocks(cab, count):
 
 def calls(count, plain):
     """A task that sends itself ``count`` datagrams: two calls each, awaited, or in a ``plain`` function."""
-    return _run("hub:1", [("CAB1", _blocks if plain else _awaits, (count,))])
+    return run("hub:1", [("CAB1", _blocks if plain else _awaits, (count,))])
 
 
 def peak_memory():

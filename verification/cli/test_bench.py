@@ -50,6 +50,17 @@ def test_64_cabs_on_a_mesh_exchange_messages(simulator):
     )
 
 
+@pytest.mark.nightly
+def test_all_that_240_fast_cabs_send_arrives():
+    """At a small size, which has no targets for time; memory has the one of the whole run."""
+    mesh, memory, fft = BENCHMARKS["large"].measure(0.005)
+    assert [outcome.part for outcome in (mesh, memory, fft)] == ["mesh", "memory", "fft"]
+    assert mesh.measured["carried"] == 240 * mesh.measured["messages"] * 1004
+    assert mesh.ok is None and fft.ok is None and memory.ok
+    for outcome in (mesh, fft):
+        assert 0 < outcome.measured["processor_time"] and f"{outcome.measured['processor_time']:.1f} s" in outcome.text
+
+
 def test_list_tells_all_and_measures_nothing(nectar):
     done = nectar("bench", "--list")
     assert done.returncode == 0

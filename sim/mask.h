@@ -1,9 +1,9 @@
-// Sets of a HUB's ports.
+// Sets of ports of a board.
 #pragma once
 
 #include <cstdint>
 
-namespace nectar::fast {
+namespace nectar {
 
 // A HUB has 128 ports at most. Words: of 128-bit numbers the compiler tests single bits in twice the time.
 struct Mask {
@@ -53,4 +53,4 @@ template <class Work> inline void each(const Mask& ports, Work work) {
     }
 }
 
-}  // namespace nectar::fast
+}  // namespace nectar
