@@ -143,22 +143,25 @@ class Element(wiring.Component):
             with m.If(step >= 2):
                 m.d.comb += self.lane.data.eq(address[:2])
 
-        with m.If(frames.nibble_begins):
+        # The address comes behind two other pairs, and leaves behind two.
+        sends = Signal()
+        m.d.comb += sends.eq((state == _State.ASK) & self.granted)
+        with m.If((state == _State.PROBE) & frames.strobe | sends & (step >= 2)):
+            m.d.sync += address.eq(Cat(address[2:], frames.data))
+        with m.If(state == _State.PROBE):
+            m.d.sync += padding.eq(1)
+        with m.Elif(frames.nibble_begins):
             m.d.sync += padding.eq(0)
         with m.Switch(state):
             with m.Case(_State.IDLE):
                 with m.If(frames.data_begins):
                     m.d.sync += state.eq(_State.PROBE)
             with m.Case(_State.PROBE):
-                with m.If(frames.strobe & (frames.place >= 2)):
-                    m.d.sync += address.eq(Cat(address[2:], frames.data))
                 with m.If(frames.ends):
-                    m.d.sync += [state.eq(_State.ASK), padding.eq(1)]
+                    m.d.sync += state.eq(_State.ASK)
             with m.Case(_State.ASK):
-                with m.If(self.granted):
+                with m.If(sends):
                     m.d.sync += step.eq(step + 1)
-                    with m.If(step >= 2):
-                        m.d.sync += address.eq(Cat(address[2:], address[:2]))
                     with m.If(step == SHORT_PROBE_PAIRS - 1):
                         m.d.sync += [step.eq(0), state.eq(_State.PASS)]
             with m.Case(_State.PASS):

@@ -89,8 +89,10 @@ class Outgoing(wiring.Component):
                 m.d.comb += pair.eq(Cat(self.status, 1))
             with m.Else():
                 m.d.comb += pair.eq(NIBBLE_START)
-            m.d.sync += [self.tx.strobe.eq(1), second.eq(~second)]
-        m.d.sync += self.tx.data.eq(pair)
+            m.d.sync += self.tx.strobe.eq(1)
+        data = Signal(PAIR_BITS, reset_less=True)  # means something with a strobe only
+        m.d.sync += [second.eq(~owned & ~second), data.eq(pair)]
+        m.d.comb += self.tx.data.eq(data)
 
         with m.If(~owned):
             m.d.sync += self.ready.eq(0)

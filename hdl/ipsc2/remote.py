@@ -66,8 +66,8 @@ class Remote(wiring.Component):
         wiring.connect(m, wiring.flipped(self.source), origin.source)
         wiring.connect(m, wiring.flipped(self.sink), port.sink)
         wiring.connect(m, origin.lane, outgoing.lanes[0])
-        wiring.connect(m, element.lane, port.lanes[0])
         m.d.comb += [
+            *(getattr(port.lanes[0], name).eq(getattr(element.lane, name)) for name in port.lanes[0].signature.members),
             element.rx.data.eq(self.channel.rx.data),
             element.rx.strobe.eq(self.channel.rx.strobe),
             self.channel.tx.data.eq(outgoing.tx.data),

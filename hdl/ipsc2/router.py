@@ -95,7 +95,7 @@ class Router(wiring.Component):
                     port.asks[place].eq(user.asks[bit]),
                     *(
                         getattr(port.lanes[place], name).eq(getattr(user.lane, name))
-                        for name in ("data", "strobe", "status", "last")
+                        for name in port.lanes[place].signature.members
                     ),
                 ]
                 grants[n].append(port.owner[place])

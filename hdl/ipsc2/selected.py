@@ -25,6 +25,8 @@ class Selected(wiring.Component):
     ----------
     count : int
         So many may ask, at least 1.
+    status : bool
+        Pairs with RDY are marked: as in Lane.
 
     Members
     -------
@@ -32,11 +34,11 @@ class Selected(wiring.Component):
         Who asks.
     open : In(1)
         A grant may be decided in this cycle, if there is no owner.
-    lanes : In(Lane()).array(count)
+    lanes : In(Lane(status)).array(count)
         What each of them sends.
     owner : Out(count)
         One-hot: whose pairs are taken in this cycle; 0 if there is none.
-    lane : Out(Lane())
+    lane : Out(Lane(status))
         The owner's; all 0 without one.
 
     Timing
@@ -49,16 +51,16 @@ class Selected(wiring.Component):
         If ``count`` is not an int of at least 1.
     """
 
-    def __init__(self, count):
+    def __init__(self, count, status=True):
         self.arbiter = Arbiter(count)
         self.count = count
         super().__init__(
             {
                 "asks": In(count),
                 "open": In(1),
-                "lanes": In(Lane()).array(count),
+                "lanes": In(Lane(status)).array(count),
                 "owner": Out(count),
-                "lane": Out(Lane()),
+                "lane": Out(Lane(status)),
             }
         )
 
@@ -67,7 +69,7 @@ class Selected(wiring.Component):
         m.submodules.arbiter = arbiter = self.arbiter
         with m.If(self.open & (self.owner == 0)):
             m.d.comb += arbiter.asks.eq(self.asks)
-        for name in ("data", "strobe", "status", "last"):
+        for name in self.lane.signature.members:
             values = [getattr(lane, name) for lane in self.lanes]
             those = [value & own.replicate(len(value)) for value, own in zip(values, self.owner, strict=True)]
             m.d.comb += getattr(self.lane, name).eq(reduce(or_, those))

@@ -30,6 +30,11 @@ class Lines(wiring.Signature):
 class Lane(wiring.Signature):
     """From the routing element of an incoming channel, or from the origin, to whoever has been granted to it.
 
+    Parameters
+    ----------
+    status : bool
+        It has the member ``status``, which the node sink does not need.
+
     Members
     -------
     data, strobe : Out(2), Out(1)
@@ -40,8 +45,9 @@ class Lane(wiring.Signature):
         With ``strobe``: it is the last pair of the message.
     """
 
-    def __init__(self):
-        super().__init__({"data": Out(PAIR_BITS), "strobe": Out(1), "status": Out(1), "last": Out(1)})
+    def __init__(self, status=True):
+        marks = {"status": Out(1)} if status else {}
+        super().__init__({"data": Out(PAIR_BITS), "strobe": Out(1), **marks, "last": Out(1)})
 
 
 class Channel(wiring.Signature):

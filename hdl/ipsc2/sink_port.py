@@ -4,10 +4,11 @@ Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "M
 request the node sink channel. The signals are ours: ``docs/ipsc2.md``, "Node sink".
 """
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .formats import PAIR_BITS
 from .selected import Selected
 from .signatures import Lane, NodeSink
 
@@ -43,11 +44,11 @@ class SinkPort(wiring.Component):
     """
 
     def __init__(self, count):
-        self.selected = Selected(count)
+        self.selected = Selected(count, status=False)
         super().__init__(
             {
                 "asks": In(count),
-                "lanes": In(Lane()).array(count),
+                "lanes": In(Lane(status=False)).array(count),
                 "owner": Out(count),
                 "ready": Out(1),
                 "sink": Out(NodeSink()),
@@ -60,10 +61,11 @@ class SinkPort(wiring.Component):
         m.d.comb += [selected.asks.eq(self.asks), selected.open.eq(1), self.owner.eq(selected.owner)]
         for mine, its in zip(self.lanes, selected.lanes, strict=True):
             wiring.connect(m, wiring.flipped(mine), its)
+        data = Signal(PAIR_BITS, reset_less=True)  # means something with a strobe only
         m.d.sync += [
             self.sink.open.eq(selected.owner.any()),
-            self.sink.data.eq(selected.lane.data),
+            data.eq(selected.lane.data),
             self.sink.strobe.eq(selected.lane.strobe),
         ]
-        m.d.comb += self.ready.eq(self.sink.open & self.sink.ready)
+        m.d.comb += [self.sink.data.eq(data), self.ready.eq(self.sink.open & self.sink.ready)]
         return m

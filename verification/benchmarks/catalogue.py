@@ -344,6 +344,8 @@ BENCHMARKS = {
             "rates of a CAB with all users of its memory busy at once, as shares of the papers' figures",
             cab.measure,
         ),
-        Benchmark("fpga", "size and speed of a HUB of 16 ports, and of a CAB, on an ECP5-85F FPGA", switches.measure),
+        Benchmark(
+            "fpga", "size and speed of a HUB of 16 ports, a CAB, and a router, on an ECP5-85F FPGA", switches.measure
+        ),
     )
 }

@@ -1,4 +1,5 @@
-"""The HUB on an FPGA, beside other switches of its size, and a CAB: what ``nectar bench fpga`` measures.
+"""The HUB on an FPGA, beside other switches of its size, a CAB, and a router of the iPSC/2: what ``nectar bench fpga``
+measures.
 
 The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this
 project, so their figures stand here."""
@@ -10,11 +11,13 @@ from ...hdl.product import product
 from . import fpga
 from .outcome import Outcome
 
-__all__ = ["CAB", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+__all__ = ["CAB", "DIMENSIONS", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
 
 PORTS = 16
 #: The CAB that is measured: memories and table of rights of a size that an FPGA has.
 CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages": 256}
+#: Dimensions of the router's cube: the largest one.
+DIMENSIONS = 7
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def _peers():
 
 
 def measure(scale, ports=PORTS, scheduler=None):
-    """Measures the HUB in all profiles, and the CAB; a list of Outcomes. ``scale`` below 1: one seed, and
+    """Measures the HUB in all profiles, the CAB, and the router; a list of Outcomes. ``scale`` below 1: one seed, and
     ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
 
     Raises NotInstalled without the tools, SpreadError.
@@ -75,7 +78,9 @@ def measure(scale, ports=PORTS, scheduler=None):
         outcomes += _placed(text, "hub", f"{ports} ports, {profile}", profile, seeds, ways, PEERS, scheduler)
     data, program, domains = CAB["data_bytes"] >> 10, CAB["program_bytes"] >> 10, CAB["domains"]
     size = f"CAB, {data} kbyte of data memory, {program} of program RAM, {domains} domains"
-    return outcomes + _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, (), scheduler)
+    outcomes += _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, (), scheduler)
+    text, size = product("router", dimensions=DIMENSIONS), f"router of the iPSC/2, {DIMENSIONS} dimensions"
+    return outcomes + _placed(text, "router", size, "router", seeds, ways, (), scheduler)
 
 
 def _placed(text, top, what, part, seeds, ways, peers, scheduler):

@@ -123,7 +123,7 @@ class RouteProof(wiring.Component):
             Assert((state == 1) | (frames.place == 0) | (frames.probes.kind.as_value() != 1)),
             Assert((state != 2) | (element.probes.step > 2) | (inside == address)),
             *(
-                Assert((state != 2) | (element.probes.step != 2 + n) | (inside == Cat(*pairs[n:], *pairs[:n])))
+                Assert((state != 2) | (element.probes.step != 2 + n) | (inside[: 8 - 2 * n] == address[2 * n :]))
                 for n in range(4)
             ),
             Assert((element.asks == 0) | (element.asks == asks), "the lowest bit that counts, or the sink"),

@@ -84,6 +84,7 @@ class TransferProof(wiring.Component):
                     & ~(head.probes.last_but_one & head.probes.last)
                 ),
                 head.entry.eq(entry),
+                head.own.eq(own),
                 head.valid.eq(AnySeq(1)),
                 head.offer.eq(AnySeq(1) & ~head.valid & outside),
                 head.offered.eq(AnySeq(8)),
@@ -197,6 +198,7 @@ PROOFS = [
             ),
             "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a head does not look for room": Fault(Head, "blocked", lambda was, s: 0),
+            "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
         },
     )
 ]

@@ -159,13 +159,13 @@ class OriginModel:
 class SelectedModel:
     """docs/ipsc2.md, "Circuits", "Grants" and "Holding"."""
 
-    def __init__(self, count):
-        self.count, self.owner, self.turn = count, None, count - 1
+    def __init__(self, count, status=True):
+        self.count, self.status, self.owner, self.turn = count, status, None, count - 1
         self.granted = 0
 
     def lane(self, inputs):
         """What the owner sends."""
-        names = ("data", "strobe", "status", "last")
+        names = ("data", "strobe", *(("status",) if self.status else ()), "last")
         return {name: 0 if self.owner is None else inputs[f"lanes__{self.owner}__{name}"] for name in names}
 
     def step(self, inputs, open=None):
@@ -217,7 +217,7 @@ class SinkPortModel:
     """docs/ipsc2.md, "Node sink"."""
 
     def __init__(self, count):
-        self.selected = SelectedModel(count)
+        self.selected = SelectedModel(count, status=False)
         self.sink = {"open": 0, "data": None, "strobe": 0}
 
     def step(self, inputs):

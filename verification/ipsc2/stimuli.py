@@ -4,7 +4,7 @@ import random
 
 from ...hdl.ipsc2.formats import CHANNELS, channels, nibble, short_probe, word
 
-__all__ = ["ElementStimulus", "LaneStimulus", "random_nibble", "random_word"]
+__all__ = ["ElementStimulus", "LaneStimulus", "lanes", "random_nibble", "random_word"]
 
 
 def random_nibble():
@@ -79,6 +79,12 @@ class ElementStimulus:
         return {"rx__data": data, "rx__strobe": strobe, "granted": self.granted}
 
 
+def lanes(count, status=True):
+    """Names of the pins of ``count`` lanes."""
+    names = ("data", "strobe", *(("status",) if status else ()), "last")
+    return [f"lanes__{n}__{name}" for n in range(count) for name in names]
+
+
 class LaneStimulus:
     """Inputs of who selects among ``count``: each asks at random, and once it is the owner sends a message."""
 
@@ -99,7 +105,8 @@ class LaneStimulus:
             inputs |= {
                 f"lanes__{n}__data": random.getrandbits(2),
                 f"lanes__{n}__strobe": random.random() >= self.pause,
-                f"lanes__{n}__status": random.getrandbits(1),
                 f"lanes__{n}__last": random.random() < self.end,
             }
+            if selected.status:
+                inputs[f"lanes__{n}__status"] = random.getrandbits(1)
         return inputs | {"asks": self.asks}

@@ -15,8 +15,8 @@ from nectar.verification.ipsc2.stimuli import ElementStimulus
 
 #: Name → channel on which messages come, dimensions.
 SIZES = {
-    "channel 1 of 3": (1, 3),
-    "channel 0 of 7": (0, 7),
+    "channel 1 of 7": (1, 7),
+    "channel 0 of 3": (0, 3),
     "channel 6 of 7": (6, 7),
     "external": (EXTERNAL, 5),
     "remote": (CHANNELS, 7),
@@ -86,7 +86,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("channel 0 of 7", "channel 6 of 7", "remote")))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("channel 0 of 3", "channel 6 of 7", "remote")))
 def test_element(configuration, claim):
     bench.check(configuration, claim)
 

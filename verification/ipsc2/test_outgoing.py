@@ -9,14 +9,9 @@ from nectar.hdl.ipsc2.outgoing import Outgoing
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 from nectar.verification.ipsc2.model import OutgoingModel
-from nectar.verification.ipsc2.stimuli import LaneStimulus
+from nectar.verification.ipsc2.stimuli import LaneStimulus, lanes
 
 COUNTS = {"1": 1, "4": 4, "9": 9}
-
-
-def lanes(count):
-    """Names of the inputs."""
-    return [f"lanes__{n}__{name}" for n in range(count) for name in ("data", "strobe", "status", "last")]
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -26,8 +21,9 @@ async def a_channel_is_idle_or_has_an_owner(dut):
     count = COUNTS[inside()]
     lockstep = Lockstep(dut, ["asks", "status", "rdy", "rdy_valid", *lanes(count)])
     await lockstep.start()
+    strobes = {f"lanes__{n}__strobe": 1 for n in range(count)}  # a reset in the midst of messages
     for ask, pause, end in ((0.05, 0.1, 0.1), (0.5, 0, 0.3), (1, 0.5, 0.5), (0.02, 0, 1), (0, 0, 0)):
-        await lockstep.reset({"asks": (1 << count) - 1})
+        await lockstep.reset({"asks": (1 << count) - 1, **strobes})
         model, stimulus = OutgoingModel(count), LaneStimulus(count, ask, pause, end)
         give = (stimulus(model.selected) for _ in range(400))
         await lockstep.follow(

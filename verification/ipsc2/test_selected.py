@@ -9,7 +9,7 @@ from nectar.hdl.ipsc2.selected import Selected
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
 from nectar.verification.ipsc2.model import SelectedModel
-from nectar.verification.ipsc2.stimuli import LaneStimulus
+from nectar.verification.ipsc2.stimuli import LaneStimulus, lanes
 
 COUNTS = {"1": 1, "3": 3, "9": 9}
 
@@ -18,11 +18,11 @@ COUNTS = {"1": 1, "3": 3, "9": 9}
 async def one_owner_at_a_time_in_turns(dut):
     """D1, D3; docs/ipsc2.md, "Circuits": from the cycle behind the decision to the last pair of the message."""
     count = COUNTS[inside()]
-    lanes = [f"lanes__{n}__{name}" for n in range(count) for name in ("data", "strobe", "status", "last")]
-    lockstep = Lockstep(dut, ["asks", "open", *lanes])
+    lockstep = Lockstep(dut, ["asks", "open", *lanes(count)])
     await lockstep.start()
+    strobes = {f"lanes__{n}__strobe": 1 for n in range(count)}  # a reset in the midst of messages
     for ask, pause, end in ((0.05, 0.1, 0.1), (0.5, 0, 0.3), (1, 0.5, 0.5), (0.02, 0, 1)):
-        await lockstep.reset({"asks": (1 << count) - 1, "open": 1})
+        await lockstep.reset({"asks": (1 << count) - 1, "open": 1, **strobes})
         model, stimulus = SelectedModel(count), LaneStimulus(count, ask, pause, end)
         give = in_each_cycle(stimulus, model, 400)
         await lockstep.follow(model.step, (inputs | {"open": random.random() < 0.6} for inputs in give))

@@ -9,7 +9,7 @@ from nectar.hdl.ipsc2.sink_port import SinkPort
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 from nectar.verification.ipsc2.model import SinkPortModel
-from nectar.verification.ipsc2.stimuli import LaneStimulus
+from nectar.verification.ipsc2.stimuli import LaneStimulus, lanes
 
 COUNTS = {"1": 1, "4": 4, "8": 8}
 
@@ -18,11 +18,11 @@ COUNTS = {"1": 1, "4": 4, "8": 8}
 async def messages_come_in_one_behind_the_other(dut):
     """docs/ipsc2.md, "Node sink": open for the message, closed between two; ready only while it is open."""
     count = COUNTS[inside()]
-    lanes = [f"lanes__{n}__{name}" for n in range(count) for name in ("data", "strobe", "status", "last")]
-    lockstep = Lockstep(dut, ["asks", "sink__ready", *lanes])
+    lockstep = Lockstep(dut, ["asks", "sink__ready", *lanes(count, status=False)])
     await lockstep.start()
+    strobes = {f"lanes__{n}__strobe": 1 for n in range(count)}  # a reset in the midst of messages
     for ask, pause, end in ((0.05, 0.1, 0.1), (0.5, 0, 0.3), (1, 0.5, 0.5), (0.02, 0, 1)):
-        await lockstep.reset({"asks": (1 << count) - 1})
+        await lockstep.reset({"asks": (1 << count) - 1, **strobes})
         model, stimulus = SinkPortModel(count), LaneStimulus(count, ask, pause, end)
         give = (stimulus(model.selected) | {"sink__ready": random.getrandbits(1)} for _ in range(400))
         await lockstep.follow(model.step, give)

@@ -1,6 +1,6 @@
 """All pictures of the documentation, by the name of their file."""
 
-from . import boards, figure7, hub_timing, layers
+from . import boards, figure7, hub_timing, ipsc2, layers
 
 __all__ = ["PICTURES"]
 
@@ -10,6 +10,7 @@ PICTURES = {
     "block-port": boards.port,
     "block-cab": boards.cab,
     "block-vme": boards.vme,
+    "block-router": ipsc2.router,
     "block-software": layers.software,
     "timing-transfer": hub_timing.transfer,
     "timing-set-up": hub_timing.set_up,

@@ -1,0 +1,158 @@
+"""Serializer: makes frames of a node's words and puts them into the network.
+
+Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "Routing Operation": the low 16 bits of
+the first word are the routing probe; the serializer requests the channel, sends the probe, waits for allow data, sends,
+is throttled by status nibbles, and appends the checksum word with EOM. Cycles, the end of a refused or given up
+message, and the checksum's algorithm are ours: ``docs/ipsc2-node.md``.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..formats import DATA_START, NIBBLE_PAIRS, NIBBLE_START, PAIR_BITS, RDY_PLACE, WORD_BITS, WORD_PAIRS
+from ..signatures import NodeSource
+from .checksum import CHECKSUM_BITS, START, advance
+
+__all__ = ["OutWord", "Serializer"]
+
+
+class OutWord(data.Struct):
+    """A word of a message to send, and whether it is the last one."""
+
+    data: 2 * WORD_BITS
+    last: 1
+
+
+class Serializer(wiring.Component):
+    """Sends messages.
+
+    Members
+    -------
+    words : In(stream of OutWord)
+        The words of the messages. The low half of a message's first word is the routing probe.
+    source : Out(NodeSource())
+        To the router.
+    abort : In(1)
+        The message under way is given up. It is ignored without a message, and from the cycle on in which the checksum
+        word is chosen.
+    busy : Out(1)
+        A message is under way: its first word has been taken, and it has not ended.
+    sent : Out(1)
+        In this cycle the last pair of a whole message is taken by the router.
+    refused : Out(1)
+        In this cycle the router refuses the message.
+    aborted : Out(1)
+        In this cycle the network is rid of a message that was given up.
+
+    Timing
+    ------
+    ``request`` is 1 from the cycle behind the one in which the first word is taken. With ``grant`` a pair goes out in
+    each cycle, and with ``allow`` and words there are no nibbles between words. The rest of a message that was refused
+    or given up is taken at a word a cycle, and dropped.
+    """
+
+    def __init__(self):
+        super().__init__(
+            {
+                "words": In(stream.Signature(OutWord)),
+                "source": Out(NodeSource()),
+                "abort": In(1),
+                "busy": Out(1),
+                "sent": Out(1),
+                "refused": Out(1),
+                "aborted": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        probe = Signal(WORD_BITS)
+        high = Signal(WORD_BITS)
+        waits = Signal()  # the word in high is still to be sent
+        ended = Signal()  # the last word of the message has been taken
+        give_up = Signal()
+        frame = Signal(PAIR_BITS * WORD_PAIRS)  # what is left of it
+        place = Signal(range(WORD_PAIRS))
+        pairs = Signal(range(WORD_PAIRS + 1), init=WORD_PAIRS)
+        counts = Signal()  # the frame's data is part of the checksum
+        final = Signal()
+        value = Signal(CHECKSUM_BITS)
+        value_next = Signal(CHECKSUM_BITS)
+        word = self.words.payload
+        m.d.comb += [
+            self.source.probe.eq(probe),
+            self.source.data.eq(frame[:PAIR_BITS]),
+            value_next.eq(
+                Mux(counts & (place > RDY_PLACE), advance(value, [frame[n] for n in range(PAIR_BITS)]), value)
+            ),
+        ]
+
+        def load(unit, end):
+            """A frame of 16 bits, to begin with the next pair."""
+            return [
+                frame.eq(Cat(Const(DATA_START, PAIR_BITS), Const(0, 1), Const(end, 1), unit)),
+                pairs.eq(WORD_PAIRS),
+                place.eq(0),
+                counts.eq(not end),
+                final.eq(end),
+            ]
+
+        def leave():
+            """The message is over; its words that are still to come are dropped."""
+            with m.If(ended):
+                m.next = "IDLE"
+            with m.Else():
+                m.next = "DROP"
+
+        with m.If(self.abort & self.busy & ~final):
+            m.d.sync += give_up.eq(1)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.words.ready.eq(1)
+                m.d.sync += [*load(word.data[:WORD_BITS], 0), probe.eq(word.data[:WORD_BITS]), value.eq(START)]
+                m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last), give_up.eq(0)]
+                with m.If(self.words.valid):
+                    m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += [
+                    self.busy.eq(1),
+                    self.source.request.eq(~give_up),
+                    self.refused.eq(self.source.refused & ~give_up),
+                    self.aborted.eq(give_up & ~self.source.grant),
+                ]
+                with m.If(self.source.grant):
+                    m.d.sync += [frame.eq(frame >> PAIR_BITS), place.eq(1)]
+                    m.next = "SEND"
+                with m.Elif(self.source.refused | give_up):
+                    leave()
+            with m.State("SEND"):
+                m.d.comb += self.busy.eq(1)
+                with m.If(self.source.grant):
+                    m.d.sync += [frame.eq(frame >> PAIR_BITS), place.eq(place + 1), value.eq(value_next)]
+                    with m.If(place == pairs - 1):
+                        with m.If(final):
+                            m.d.comb += [self.sent.eq(~give_up), self.aborted.eq(give_up)]
+                            leave()
+                        with m.Elif(give_up):
+                            m.d.sync += load(~value_next, 1)
+                        with m.Elif(self.source.allow & waits):
+                            m.d.sync += [*load(high, 0), waits.eq(0)]
+                        with m.Elif(self.source.allow & ended):
+                            m.d.sync += [*load(value_next, 1), give_up.eq(0)]
+                        with m.Elif(self.source.allow & self.words.valid):
+                            m.d.comb += self.words.ready.eq(1)
+                            m.d.sync += load(word.data[:WORD_BITS], 0)
+                            m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last)]
+                        with m.Else():
+                            m.d.sync += [
+                                frame.eq(NIBBLE_START | 0b10 << PAIR_BITS),
+                                pairs.eq(NIBBLE_PAIRS),
+                                place.eq(0),
+                                counts.eq(0),
+                            ]
+            with m.State("DROP"):
+                m.d.comb += self.words.ready.eq(1)
+                with m.If(self.words.valid & word.last):
+                    m.next = "IDLE"
+        return m

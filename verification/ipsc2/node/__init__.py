@@ -1,0 +1,1 @@
+"""Benches of the iPSC/2's node."""

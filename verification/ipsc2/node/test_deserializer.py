@@ -1,0 +1,273 @@
+"""Bench of hdl/ipsc2/node/deserializer.py: words, checksum, RDY, and messages that do not come to their end."""
+
+import random
+
+import cocotb
+import pytest
+
+from nectar.hdl.ipsc2.formats import nibble, short_probe, word
+from nectar.hdl.ipsc2.node.checksum import checksum
+from nectar.hdl.ipsc2.node.deserializer import Deserializer
+from nectar.verification.bench import Bench
+from nectar.verification.harness import StepClock
+
+INPUTS = "sink__open", "sink__data", "sink__strobe", "words__ready", "room", "drop"
+LAST, BAD, CUT = 1 << 32, 1 << 33, 1 << 34
+
+
+def message(length):
+    """Words of 32 bits, the first of which has a probe of 8 bits in its low half."""
+    words = [random.getrandbits(32) for _ in range(length)]
+    return [words[0] & 0xFFFF00FF, *words[1:]] if words else []
+
+
+def units(words):
+    """Its words of 16 bits on the wire, the probe first."""
+    return [unit for word in words for unit in (word & 0xFFFF, word >> 16)]
+
+
+def pairs(probe, data, nibbles=0.3, flip=None):
+    """The pairs of a message: the probe, then ``data`` with its checksum. ``flip``: number of a data bit that flips."""
+    found = short_probe(probe, ready=random.getrandbits(1)) + nibble(random.getrandbits(1))
+    wire = [*data, checksum([probe, *data])]
+    for place, value in enumerate(wire):
+        while random.random() < nibbles:
+            found += nibble(random.getrandbits(1))
+        if flip is not None and flip // 16 == place:
+            value ^= 1 << flip % 16
+        found += word(value, ready=random.getrandbits(1), end=place == len(wire) - 1)
+    return found
+
+
+class Rig:
+    """A deserializer behind a sink port whose strobe stops at random."""
+
+    def __init__(self, dut, pause=0.0, takes=1.0):
+        self.clock, self.pause, self.takes = StepClock(dut), pause, takes
+        self.found, self.readies = [], []
+        self.drop = self.room = 0
+
+    async def start(self):
+        await self.clock.start(*INPUTS)
+
+    async def cycle(self, opened=0, pair=None):
+        """One cycle."""
+        ready = random.random() < self.takes
+        self.clock.drive(
+            sink__open=opened,
+            sink__data=random.getrandbits(2) if pair is None else pair,
+            sink__strobe=pair is not None,
+            words__ready=ready,
+            room=self.room,
+            drop=self.drop,
+        )
+        await self.clock.settle()
+        if self.clock.pin("words__valid") and ready:
+            self.found.append(self.clock.pin("words__payload"))
+        self.readies.append(self.clock.pin("sink__ready"))
+        receiving = self.clock.pin("receiving")
+        await self.clock.edge()
+        return receiving
+
+    async def bring(self, row):
+        """A circuit with these pairs, and then closed for a while."""
+        for pair in row:
+            while random.random() < self.pause:
+                await self.cycle(1)
+            await self.cycle(1, pair)
+
+    async def close(self, cycles=None):
+        """No circuit, for so many cycles."""
+        for _ in range(cycles or random.choice([1, 1, 2, 9])):
+            await self.cycle()
+
+    async def drain(self):
+        self.takes = 1
+        await self.close(6)
+
+
+def whole(words, bad=0):
+    """What software is told of a message."""
+    return [*words[:-1], words[-1] | LAST | bad]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def messages_arrive_without_their_checksum(dut):
+    """D2, D3; docs/ipsc2-node.md, "Deserializer": words, the last one marked; none is bad."""
+    for pause in (0, 0.3, 0.8):
+        rig = Rig(dut, pause)
+        await rig.start()
+        expected = []
+        for _ in range(30):
+            words = message(random.choice([1, 1, 2, 3, 7]))
+            probe, *data = units(words)
+            await rig.bring(pairs(probe, data))
+            await rig.close()
+            expected += whole(words)
+        await rig.drain()
+        assert rig.found == expected
+
+
+@cocotb.test(timeout_time=40, timeout_unit="ms")
+async def every_bit_that_flips_is_found(dut):
+    """docs/ipsc2-node.md, "Checksum": any one bit of the data, the probe or the checksum."""
+    rig = Rig(dut)
+    await rig.start()
+    words = message(3)
+    probe, *data = units(words)
+    for flip in range(16 * (len(data) + 1)):
+        rig.found.clear()
+        await rig.bring(pairs(probe, data, 0.1, flip))
+        await rig.close()
+        await rig.drain()
+        assert len(rig.found) == 3 and rig.found[-1] >> 32 == (LAST | BAD) >> 32
+    for bit in range(8):
+        rig.found.clear()
+        row = pairs(probe, data)
+        row[2 + bit // 2] ^= 1 << bit % 2
+        await rig.bring(row)
+        await rig.close()
+        await rig.drain()
+        assert rig.found == [words[0] ^ 1 << bit, *whole(words, BAD)[1:]]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def ready_follows_the_room_once_the_probe_is_there(dut):
+    """D3; docs/ipsc2-node.md, "Deserializer"."""
+    rig = Rig(dut, 0.2)
+    await rig.start()
+    rig.room = 1
+    for _ in range(20):
+        words = message(2)
+        probe, *data = units(words)
+        rig.readies.clear()
+        await rig.bring(short_probe(probe))
+        assert not any(rig.readies)
+        for _ in range(5):
+            rig.room = random.getrandbits(1)
+            await rig.cycle(1)
+            assert rig.readies[-1] == rig.room
+        rig.room = 1
+        await rig.bring(pairs(probe, data)[6:])
+        rig.readies.clear()
+        await rig.close(4)
+        assert not any(rig.readies)
+    await rig.drain()
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def the_last_word_waits_and_holds_off_the_next_message(dut):
+    """docs/ipsc2-node.md, "Deserializer": an end is never lost; a message that ends behind it unread is forgotten."""
+    for _ in range(20):
+        rig = Rig(dut)
+        await rig.start()
+        rig.room = 1
+        words, after = message(1), message(2)
+        probe, *data = units(words)
+        await rig.bring(pairs(probe, data))
+        rig.takes = 0
+        await rig.close()
+        rig.readies.clear()
+        await rig.bring(short_probe(1) + nibble(0) * 3)
+        assert not any(rig.readies)
+        await rig.bring(word(checksum([1]) ^ 0xFFFF, end=True))
+        await rig.close()
+        assert not rig.found
+        await rig.drain()
+        assert rig.found == whole(words)
+        probe, *data = units(after)
+        await rig.bring(pairs(probe, data))
+        await rig.drain()
+        assert rig.found == whole(words) + whole(after)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_word_that_finds_no_room_makes_the_message_bad(dut):
+    """docs/ipsc2-node.md, "What can go wrong"."""
+    rig = Rig(dut)
+    await rig.start()
+    for lost in range(4):
+        rig.found.clear()
+        words = message(5)
+        probe, *data = units(words)
+        row = pairs(probe, data, 0)
+        # Word n is given on when word n + 1 is whole.
+        begin = 6 + 2 + 10 * (2 * lost + 2)
+        await rig.bring(row[: begin + 1])
+        rig.takes = 0
+        await rig.bring(row[begin + 1 : begin + 15])
+        rig.takes = 1
+        await rig.bring(row[begin + 15 :])
+        await rig.close()
+        await rig.drain()
+        assert rig.found == [*words[:lost], *words[lost + 1 : -1], words[-1] | LAST | BAD]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_is_cut_short_is_told(dut):
+    """docs/ipsc2-node.md, "What can go wrong": a circuit that closes, or is given up, anywhere; what comes next is
+    whole."""
+    for _ in range(150):
+        rig = Rig(dut, random.choice([0, 0.3]))
+        await rig.start()
+        words, after = message(random.choice([1, 2, 3])), message(2)
+        probe, *data = units(words)
+        row = pairs(probe, data)
+        most = random.randrange(1, len(row))
+        await rig.bring(row[:most])
+        gives_up = random.getrandbits(1)
+        if gives_up:
+            rig.drop = 1
+            assert await rig.cycle(1)
+            rig.drop = 0
+            assert not await rig.cycle(1)
+            await rig.bring(row[most:])
+            assert not rig.readies[-1]
+        await rig.close()
+        await rig.drain()
+        arrived = _units(row[:most])
+        cut = [arrived[n] | arrived[n + 1] << 16 for n in range(0, len(arrived) - 1, 2)] or arrived or [0]
+        assert rig.found == whole(cut, BAD | CUT)
+        probe, *data = units(after)
+        await rig.bring(pairs(probe, data))
+        await rig.drain()
+        assert rig.found[len(cut) :] == whole(after)
+
+
+def _units(row):
+    """The words of 16 bits that are whole in a row of pairs, the short probe first, without the one with EOM."""
+    found, place = [], 0
+    while place < len(row):
+        size = 2 if row[place] == 3 else 10 if place else 6
+        frame = row[place : place + size]
+        if len(frame) == size and size > 2:
+            found.append(sum(pair << 2 * n for n, pair in enumerate(frame[2:])))
+        place += size
+    return found
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def half_a_word_at_the_end_is_told(dut):
+    """docs/ipsc2-node.md, "Deserializer": a message of an odd number of halves, and one of a probe alone."""
+    rig = Rig(dut)
+    await rig.start()
+    for halves in (0, 2, 4):
+        rig.found.clear()
+        probe, *data = units(message(3))[: halves + 1]
+        await rig.bring(pairs(probe, data))
+        await rig.close()
+        await rig.drain()
+        row = [probe, *data]
+        words = [row[n] | row[n + 1] << 16 for n in range(0, halves, 2)] or [probe]
+        assert rig.found == whole(words, CUT)
+        await rig.bring(pairs(probe, data)[:-30])
+        await rig.drain()
+
+
+bench = Bench(__name__, {"deserializer": Deserializer}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_deserializer(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
