@@ -184,9 +184,7 @@ class Build:
     def _announcement(self):
         """The line that tells what is going to be built, and why."""
         new = [kind for kind in self.boards if not self.cache.find(self.verilog_name(kind))]
-        if not self.boards:
-            new = self.fast
-        what = f"the boards {', '.join(new)}" if new else "what has changed"
+        what = "fast boards" if not self.boards else f"the boards {', '.join(new)}" if new else "what has changed"
         why = "what was kept is damaged; " if self.cache.damaged else ""
         return f"{why}building the simulator ({what}); it is kept in {self.cache.path} for the next time"
 

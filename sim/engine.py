@@ -145,7 +145,7 @@ class Engine:
             raise ValueError(
                 f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
             )
-        self._library = library = core.load(library_of(topology, profile, self._kinds))
+        self._library = library = library_of(topology, profile, self._kinds)
         self._handle = library.nectar_new(sleep)
         try:
             self._wire(topology, profile, nodes, recorded)

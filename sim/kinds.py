@@ -1,12 +1,18 @@
 """Which kind each board of a topology is: RTL that Verilator has translated, or a fast board (docs/engine.md)."""
 
-from . import build
+import functools
+
+from ..cache import directory
+from . import build, core
+from .wiring import MAX_PORTS
 
 __all__ = ["BOARDS", "check_waves", "is_fast", "kinds_of", "library_of"]
 
 #: What boards can be.
 BOARDS = ("rtl", "fast")
 _FAST = "fast"
+#: All kinds of fast boards: a library that has one has all of them, so that there is one for all topologies.
+_ALL_FAST = ("fastcab", "fastvmecab", *(f"fasthub{ports}" for ports in range(2, MAX_PORTS + 1)))
 
 
 def kinds_of(topology, profile, nodes=(), boards="rtl", rtl=()):
@@ -42,13 +48,22 @@ def check_waves(kinds, recorded):
 
 
 def library_of(topology, profile, kinds):
-    """Path of the library that has ``kinds``, as ``kinds_of`` gives them; builds it if need be. Raises BuildError."""
-    fast = {kind for kind in kinds.values() if is_fast(kind)}
-    sizes = {hub.ports for hub in topology.hubs.values() if not is_fast(kinds[hub.name])}
-    if not fast:
-        return build.library(sizes or {16}, profile.hub_profile, _vme_period(profile, kinds))
-    cabs = "cab" in kinds.values()
-    return build.library(sizes, profile.hub_profile, _vme_period(profile, kinds), cabs=cabs, fast=fast)
+    """The library (``core.load``) that has ``kinds``, as ``kinds_of`` gives them; builds it if need be.
+
+    What this process has loaded from the same cache is taken again, without another look at the sources. Raises
+    BuildError."""
+    fast = any(is_fast(kind) for kind in kinds.values())
+    sizes = frozenset(hub.ports for hub in topology.hubs.values() if not is_fast(kinds[hub.name]))
+    cabs = not fast or "cab" in kinds.values()
+    sizes = sizes if fast else sizes or frozenset({16})
+    return _library(directory(), sizes, profile.hub_profile, _vme_period(profile, kinds), cabs, fast)
+
+
+@functools.cache
+def _library(_, sizes, hub_profile, vme_period_ps, cabs, fast):
+    """The library with these boards; the first argument tells caches apart."""
+    fast = _ALL_FAST if fast else ()
+    return core.load(build.library(sizes, hub_profile, vme_period_ps, cabs=cabs, fast=fast))
 
 
 def _vme_period(profile, kinds):

@@ -13,7 +13,6 @@ __all__ = [
     "Capability",
     "Machine",
     "MachineWithFaults",
-    "MachineWithHubs",
     "MachineWithNodes",
     "MachineWithEvents",
     "MachineWithWaves",
@@ -48,8 +47,6 @@ class Capability(Enum):
     EVENTS = "recording of what happens"
     #: The members of MachineWithWaves.
     WAVES = "waveforms"
-    #: The members of MachineWithHubs.
-    HUBS = "HUBs whose state can be looked at"
 
 
 def require(machine, capability):
@@ -164,10 +161,3 @@ class MachineWithWaves(Protocol):
     @property
     def waves_written(self):
         """While ``close`` makes an FST file, how much of it is made, from 0 to 1; else None. For any thread."""
-
-
-class MachineWithHubs(Protocol):
-    """HUBS: the state of the HUBs, for tests."""
-
-    #: HUB name → object with ``connections`` (those that stand) and ``errors`` (a count for each port).
-    hubs: dict

@@ -169,7 +169,7 @@ JOBS = (
             "software/test_cocotb_messages.py",
         ),
     ),
-    Job("soak", "all transports under faults, on the model and on the engine", 40, _tests("software/test_soak.py")),
+    Job("soak", "all transports under faults, on fast boards and on RTL boards", 40, _tests("software/test_soak.py")),
     Job(
         "protocols",
         "transports, discovery, recovery, storms of faults: many seeds, and on the engine",

@@ -31,6 +31,7 @@ PLAIN = (
     "hdl/host/events.py",
     "hdl/cab/regions.py",
     "hdl/ipsc2/formats.py",
+    "hdl/ipsc2/node/registers.py",
     "hdl/cab/vme/numbers.py",
     "hdl/cab/vme/registers.py",
 )

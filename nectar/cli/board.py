@@ -19,7 +19,6 @@ def boards_of(options):
     from ..software.machine import Capability
 
     for name, given, why in (
-        ("--backend", options.backend != "engine", "the program runs on the board"),
         ("--profile", options.profile != "prototype", "the board has its own clock"),
         ("--boards", options.boards != "rtl", "these boards are real"),
         ("--no-sleep", options.no_sleep, "a board does not sleep"),

@@ -26,8 +26,6 @@ def board_kinds(options):
         if options.rtl is not None:
             raise UsageError("--rtl needs --boards fast: without it all boards are RTL")
         return {}
-    if options.backend != "engine":
-        raise UsageError(f"--boards fast: the back end {options.backend} has no boards of the engine; leave it out")
     rtl = [name.strip() for name in (options.rtl or "").split(",") if name.strip()]
     if options.rtl is not None and not rtl:
         raise UsageError("--rtl names no board; write names with commas between them")

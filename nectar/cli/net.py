@@ -24,7 +24,6 @@ _NAME = {"metavar": "NAME", "help": "the network's name (default: $NECTAR_NET, o
 _FIXED = {
     "--max-time": "9000000s",
     "--stall-time": "0s",
-    "--backend": "engine",
     "--on": None,
     "--baud": None,
     "--routes": "given",

@@ -31,7 +31,6 @@ from .wave_record import waves as wave_options
 
 HELP = "run a program on a simulated Nectar"
 
-BACKENDS = ("engine", "model")
 ROUTES = ("given", "discovered")
 #: Options that take a value, as argparse wants them.
 VALUES = {
@@ -59,11 +58,6 @@ VALUES = {
         "default": "20s",
         "help": "time on this machine for which simulated time may stand still until "
         "the program is ended; 0s: for ever (default: 20s)",
-    },
-    "--backend": {
-        "metavar": "B",
-        "default": "engine",
-        "help": "engine: the boards' RTL (default); model: pure Python, less exact, needs no compiler",
     },
     "--threads": {
         "metavar": "N",
@@ -146,31 +140,29 @@ def parse(parser, arguments, values=VALUES, flags=FLAGS):
     return options
 
 
-def execute(options, load=Program):
+def execute(options, load=Program, made=None):
     """Runs the program to its end; what it reported decides the exit code. ``load``: makes a ProgramFile with ``run``
-    of the path of a program."""
+    of the path of a program. ``made``: the class of machines; by default EngineMachine."""
     with Awaits() as awaits:
-        return _execute(options, load, awaits)
+        return _execute(options, load, made, awaits)
 
 
 def check(options, load):
     """Raises the UsageError of whatever can be told before a machine is made; nothing is built or run. ``load``: as
     for ``execute``."""
-    _asked(options, load)
+    _asked(options, load, None)
 
 
-def _asked(options, load):
+def _asked(options, load, made):
     """What ``options`` ask for, checked: the program, the faults, the stall time in seconds, the record, and a function
     that makes the system."""
-    if options.backend not in BACKENDS:
-        raise UsageError(f"--backend {options.backend}: there is no such back end; there are {' and '.join(BACKENDS)}")
     if options.routes not in ROUTES:
         raise UsageError(f"--routes {options.routes}: routes are {' or '.join(ROUTES)}")
     max_time = picoseconds(options.max_time, "--max-time")
     stall = seconds(options.stall_time, "--stall-time")
     check_target("--json", options.json)
     faults = _faults(options)
-    waves = wave_options(options, _machine_class(options.backend).capabilities)
+    waves = wave_options(options)
     kinds = board_kinds(options)
     record = Record(options)
     _check_apart(options, record)
@@ -187,16 +179,16 @@ def _asked(options, load):
 
     def make():
         if boards is None:
-            return _system(options, program, topology, profile, waves | kinds | threads, record, max_time)
+            return _system(options, program, topology, profile, waves | kinds | threads, record, max_time, made)
         return boards.system(program, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
 
     return program, faults, stall, record, make
 
 
-def _execute(options, load, awaits):
+def _execute(options, load, made, awaits):
     from ..software.errors import ProgramError
 
-    program, faults, stall, record, make = _asked(options, load)
+    program, faults, stall, record, make = _asked(options, load, made)
     system = make()
     awaits.on_found = system.abort
     try:
@@ -321,40 +313,31 @@ def _nodes(program, topology):
     return wanted
 
 
-def _machine_class(backend):
-    """The class of machines that ``--backend`` names."""
-    if backend == "engine":
-        from ..software.backends.engine.machine import EngineMachine
-
-        return EngineMachine
-    from ..software.backends.model.machine import ModelMachine
-
-    return ModelMachine
-
-
 def _threads(options):
     """What ``--threads`` gives to the machine: nothing without it."""
     from ..sim.host import cores
 
     if options.threads is None:
         return {}
-    if options.on is None and options.backend != "engine":
-        raise UsageError(f"--threads cannot be used with --backend {options.backend}: it has one thread")
     text, most = options.threads, cores()
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
         raise UsageError(f"--threads {text}: give a whole number from 1 to {most}, the number of processor cores")
     return {"threads": int(text)}
 
 
-def _system(options, program, topology, profile, simulated, record, max_time):
-    """The system that the program runs on."""
+def _system(options, program, topology, profile, simulated, record, max_time, made):
+    """The system that the program runs on, on a machine of the class ``made``; None: an EngineMachine."""
     from ..sim.recorder import RecordingError
     from ..software.system import System
 
-    made = _machine_class(options.backend)
-    given = {"nodes": _nodes(program, topology), "recorder": record.recorder(program)}
-    if options.backend == "engine":
-        given |= {"sleep": not options.no_sleep, **simulated}
+    if made is None:
+        from ..software.backends.engine.machine import EngineMachine as made
+    given = {
+        "nodes": _nodes(program, topology),
+        "recorder": record.recorder(program),
+        "sleep": not options.no_sleep,
+        **simulated,
+    }
     try:
         machine = made(topology, profile, **given)
     except RecordingError as error:

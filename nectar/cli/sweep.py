@@ -1,6 +1,6 @@
 """Runs a program many times, with every combination of the values that are given, and makes a table of what it reports.
 
-A NAME is an option of 'nectar run' (topology, profile, backend, boards, rtl, threads, faults, seed, routes, max-time,
+A NAME is an option of 'nectar run' (topology, profile, boards, rtl, threads, faults, seed, routes, max-time,
 stall-time) or else one of the program: --set size=64,1024 hands it '--size 64', then '--size 1024'. Arguments behind
 '--' are the program's in every run. The same command goes on where a sweep was interrupted. docs/sweep.md tells more.
 """

@@ -26,18 +26,14 @@ VALUES = {
 }
 
 
-def waves(options, capabilities):
-    """What a machine of these ``capabilities`` is to record, as keyword arguments of its class. Raises UsageError."""
-    from ..software.machine import Capability
-
+def waves(options):
+    """What the machine is to record of waveforms, as keyword arguments of its class. Raises UsageError."""
     path, boards, window = options.waves, options.wave_boards, options.wave_window
     if path is None:
         for name, value in (("--wave-boards", boards), ("--wave-window", window), ("--wave-limit", options.wave_limit)):
             if value is not None:
                 raise UsageError(f"{name} needs --waves FILE")
         return {"wave_boards": None}
-    if Capability.WAVES not in capabilities:
-        raise UsageError("--waves: only the engine has signals to record; leave --backend out")
     if path and os.path.splitext(path)[1] not in (".vcd", ".fst"):
         raise UsageError(f"--waves {path}: the name must end in .vcd or .fst, which is the format")
     check_target("--waves", path)

@@ -16,6 +16,7 @@ from ..cache import digest
 from ..cli import run
 from ..cli.errors import UsageError
 from ..cli.program import Program
+from .unbuilt import UnbuiltMachine
 
 __all__ = ["check", "program_digest", "version_digest"]
 
@@ -71,17 +72,18 @@ class _Probe(Program):
 
 
 def check(sweep, build=True):
-    """Raises the error of the first value that cannot be. ``build``: with the back ends that are asked for, so that the
+    """Raises the error of the first value that cannot be. ``build``: on the boards that are asked for, so that the
     simulators are built; else nothing is built."""
     parser = argparse.ArgumentParser(prog="nectar run")
     run.configure(parser)
     load = functools.cache(_Probe)
     combinations = list(sweep.checks())
-    for execute in (run.check, run.execute):  # what needs no machine is refused before one is built
+    with_machine = functools.partial(run.execute, made=None if build else UnbuiltMachine)
+    for execute in (run.check, with_machine):  # what needs no machine is refused before one is built
         for values in combinations:
             options = run.parse(parser, sweep.words(values))
-            if not build and options.backend == "engine":
-                options.backend, options.boards, options.rtl, options.threads = "model", "rtl", None, None
+            if not build:
+                options.threads = None  # the machines that run it may have more cores than this one
             first = combinations[0]
             changed = [f"{name}={value}" for name, value in values.items() if value != first[name]]
             try:

@@ -12,7 +12,6 @@ __all__ = ["OPTIONS", "Run", "Sweep", "values_of"]
 OPTIONS = (
     "topology",
     "profile",
-    "backend",
     "boards",
     "rtl",
     "threads",
@@ -23,7 +22,7 @@ OPTIONS = (
     "stall-time",
 )
 #: Those that decide which boards are simulated: they are checked in every combination.
-BOARDS = ("topology", "profile", "backend", "boards", "rtl")
+BOARDS = ("topology", "profile", "boards", "rtl")
 #: Options that name a file, or a board at this machine: for one run only.
 _FOR_ONE = (
     "waves",
@@ -92,8 +91,7 @@ class Sweep:
         """What stands behind ``nectar run`` for these values. A run has one thread unless the sweep says otherwise:
         there are as many runs at a time as processor cores."""
         ours = {name: value for name, value in values.items() if name in OPTIONS}
-        if ours.get("backend", "engine") == "engine":
-            ours.setdefault("threads", "1")
+        ours.setdefault("threads", "1")
         if seed is not None:
             ours["seed"] = seed
         theirs = [word for name, value in values.items() if name not in OPTIONS for word in (f"--{name}", value)]

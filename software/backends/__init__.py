@@ -3,8 +3,7 @@
 ========== ===================== ============================================= =======================================
 package    class                 boards                                        for
 ========== ===================== ============================================= =======================================
-``engine`` ``EngineMachine``     simulated RTL, run by the C++ core            programs: exact, and fast
-``model``  ``ModelMachine``      plain Python, event by event                  tests of software; needs no compiler
+``engine`` ``EngineMachine``     simulated RTL or fast boards, run by C++      programs and tests of software
 ``cocotb`` ``CocotbMachine``     simulated RTL inside a cocotb test            verification of the engine
 ``cable``  ``CableMachine``      FPGAs at the other ends of serial lines       programs on real hardware (docs/cable.md)
 ========== ===================== ============================================= =======================================
@@ -13,5 +12,5 @@ A back end must offer the members of ``software.machine.Machine``: doors, ``star
 ``close``. What it offers besides it states as Capabilities in ``capabilities``; each has a Protocol in that module.
 
 Each class is in the module ``machine`` of its package. ``processor`` is a CAB's processor in plain Python, which
-``model`` and ``cocotb`` use. No package imports another.
+``cocotb`` uses. No package imports another.
 """

@@ -50,9 +50,6 @@ class Processor:
         What it drives on the bus now; None for ``bus__valid`` = 0.
     turns : int
         How often software has run.
-    direct : callable(operation, kernel) or None
-        Asked at each block: does it at once, or returns None. If it has done it, returns its words (0 for stores); the
-        last one is then answered, by ``edge``, when the board would have answered it.
     note : callable(operation) or None
         Called with each NOTE at the edge at which it is done.
     """
@@ -61,7 +58,6 @@ class Processor:
         "edges",
         "request",
         "turns",
-        "direct",
         "note",
         "_runner",
         "_door",
@@ -84,7 +80,6 @@ class Processor:
         self.edges = 0
         self.request = None
         self.turns = 0
-        self.direct = None
         self.note = None
         self._runner = Runner(door, main)
         self._door = door
@@ -260,12 +255,6 @@ class Processor:
         if kind == OperationKind.WRITE or kind == OperationKind.READ:
             self._words = (_single(operation, kernel),)
         else:
-            words = self.direct(operation, kernel) if self.direct is not None else None
-            if words is not None:
-                self._access, self._words, self._taken, self._answers = operation, words, len(words), words[:-1]
-                self.request = None
-                self._state = _ACCESS
-                return
             self._words = _block(operation, kernel)
         self._access = operation
         self._taken = 0

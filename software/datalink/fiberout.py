@@ -351,16 +351,16 @@ class FiberOut:
 
     def _on_status(self, status):
         """At interrupt level."""
-        self._look(status)
         free = status & _FREE
-        if self._between:
-            self._free = free
-            if self.posted:
-                self._write_posted()
-                free = self._free
-        if self._asked and (self._between or self.still):
-            self._free = free
+        known = self._between or self._asked and self.still
+        if known:
+            self._free = free  # before ``_look``: what it calls may write
+        self._look(status)
+        if self._between and self.posted:
+            self._write_posted()
+        if self._asked and known:
             self._write_hello()
+        if known:
             free = self._free
         interrupts = self.interrupts
         if interrupts.enabled >> _SENT & 1:

@@ -31,7 +31,7 @@ def measure(scale):
 def _paths(packets):
     """Microseconds: of a ping's round trip; in which a node stores the bytes of the longest packet; between two such
     packets one way."""
-    with carried(backend="rtl") as lines:
+    with carried(boards="rtl") as lines:
         stored = lines.system.node("CAB1").spawn(_store, daemon=True)
         lines.settle()
         lines.on_packet = lambda name, packet: name == "CAB2" and lines.send("CAB2", ip(2, 1, packet[LEAST:]))
@@ -58,7 +58,7 @@ async def _store(node):
 
 
 def _tcp(size, bus_us, packet_us):
-    with network(_NAME, backend="rtl") as place:
+    with network(_NAME, boards="rtl") as place:
         _, marks = push(place, bytes(size))
         drivers = place.carrier.drivers
         acknowledged = drivers["CAB2"].counters.sent / drivers["CAB1"].counters.sent

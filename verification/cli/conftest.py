@@ -58,7 +58,7 @@ class Command:
 
 
 class Here(Command):
-    """Does what the command does within this process: for what is refused before anything runs, and for the model."""
+    """Does what the command does within this process: for what is refused before anything runs, or takes no time."""
 
     def __init__(self, folder, monkeypatch, capsys):
         super().__init__(folder)

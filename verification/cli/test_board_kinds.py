@@ -24,7 +24,6 @@ CABS = ["--boards", "fast", "--rtl", "CAB1,CAB2"]
             r"--boards fast: there is no board 'HUB9' to be RTL; .* HUB1, CAB1, CAB2",
         ),
         ([*CABS, "--profile", "modern"], r"--boards fast: fast HUBs have the profile prototype, not modern; .*"),
-        ([*CABS, "--backend", "model"], r"--boards fast: the back end model has no boards of the engine; .*"),
         ([*CABS, "--waves", "w.vcd"], r"--waves: HUB1 is a fast board, which has no waveforms; .*"),
         ([*CABS, "--waves", "w.vcd", "--wave-boards", "HUB1"], r"--waves: HUB1 is a fast board, .*"),
     ],

@@ -74,10 +74,10 @@ def _end(process, number, status=130):
     return without_progress(err)
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
 @pytest.mark.parametrize("text", [LOOP, BUSY, BLOCKED], ids=["simulating", "computing", "blocked"])
-def test_while_a_program_runs(nectar, simulator, backend, text):
-    with nectar.start("run", nectar.program(text), "--backend", backend, "--json", "out.json") as process:
+def test_while_a_program_runs(nectar, simulator, boards, text):
+    with nectar.start("run", nectar.program(text), "--boards", boards, "--json", "out.json") as process:
         assert process.stdout.readline() == "running\n"
         time.sleep(0.3)
         err = _end(process, signal.SIGINT)

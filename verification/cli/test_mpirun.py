@@ -24,11 +24,11 @@ MPI.COMM_WORLD.Barrier()
 
 @pytest.fixture
 def mpirun(nectar):
-    """Runs the text of a program on the model back end."""
+    """Runs the text of a program on fast boards."""
 
     def run(source, *options, arguments=()):
         (nectar.folder / "program.py").write_text(source)
-        return nectar("mpirun", "--backend", "model", *options, "program.py", *arguments)
+        return nectar("mpirun", "--boards", "fast", *options, "program.py", *arguments)
 
     return run
 

@@ -7,9 +7,9 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "node_files.py"
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, backend):
-    done = nectar("run", "--backend", backend, PROGRAM, "logs")
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, boards):
+    done = nectar("run", "--boards", boards, PROGRAM, "logs")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert [line.rpartition(" at ")[0] for line in lines] == ["call 0", "call 1", "call 2"]
@@ -20,7 +20,7 @@ def test_a_program_without_nodes_is_told_so(nectar):
     (nectar.folder / "p.py").write_text(
         "TOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    system.node('CAB1')\n"
     )
-    done = nectar("run", "--backend", "model", "p.py")
+    done = nectar("run", "--boards", "fast", "p.py")
     assert (
         done.returncode == 2
         and "CAB1 has no node; name it in the program's NODES" in done.stderr

@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "nx_matri
 @pytest.mark.parametrize("nodes, times", [(1, 1.0), (3, 2.6), (4, 3.2)])
 def test_the_more_nodes_the_faster(nectar, nodes, times):
     """The program itself compares the product with one that it computes without the nodes."""
-    done = nectar("run", PROGRAM, "--backend", "model", "--nodes", str(nodes), "--json", "out.json")
+    done = nectar("run", PROGRAM, "--boards", "fast", "--nodes", str(nodes), "--json", "out.json")
     assert (done.returncode, done.stderr) == (0, "")
     said = re.fullmatch(r"(\d) nodes: ([\d.]+) ms, ([\d.]+) times as fast as one node computes\n", done.stdout)
     assert int(said[1]) == nodes and times <= float(said[3]) <= nodes
@@ -24,7 +24,7 @@ def test_the_more_nodes_the_faster(nectar, nodes, times):
 def test_matrices_that_do_not_divide_evenly(nectar):
     """More nodes than rows, too."""
     for order in ("1", "3", "10"):
-        assert nectar("run", PROGRAM, "--backend", "model", "--order", order).returncode == 0
+        assert nectar("run", PROGRAM, "--boards", "fast", "--order", order).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_matrices_that_do_not_divide_evenly(nectar):
     ],
 )
 def test_wrong_options_are_one_line(nectar, options, said):
-    done = nectar("run", PROGRAM, "--backend", "model", *options)
+    done = nectar("run", PROGRAM, "--boards", "fast", *options)
     assert done.returncode != 0 and re.fullmatch(rf"nectar: {said}.*\n", done.stderr)

@@ -38,16 +38,16 @@ async def main(system, arguments):
 @pytest.fixture
 def recorded(here):
     """A recording of three messages, ``run.events``, and how the run went."""
-    return here("run", here.program(PROGRAM), "3", "--backend", "model", "--record", "run.events")
+    return here("run", here.program(PROGRAM), "3", "--boards", "fast", "--record", "run.events")
 
 
 @pytest.mark.parametrize("level", [None, *LEVELS])
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_recording_changes_neither_output_nor_times(here, simulator, level, backend):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_recording_changes_neither_output_nor_times(here, simulator, level, boards):
     program = here.program(PROGRAM)
-    plain = here("run", program, "3", "--backend", backend)
+    plain = here("run", program, "3", "--boards", boards)
     level = ["--record-level", level] if level else []
-    done = here("run", program, "3", "--backend", backend, "--record", "run.events", *level)
+    done = here("run", program, "3", "--boards", boards, "--record", "run.events", *level)
     assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
     with Recording(here.folder / "run.events") as recording:
         assert recording.complete and not recording.dropped
@@ -127,7 +127,7 @@ def test_what_cannot_be_listed_is_one_line(here, recorded, arguments, said):
 )
 def test_what_cannot_be_recorded_is_one_line(here, options, said):
     program = here.program(PROGRAM)
-    assert here.refused("run", program, "3", "--backend", "model", *options).startswith(said)
+    assert here.refused("run", program, "3", "--boards", "fast", *options).startswith(said)
     assert (here.folder / "program.py").read_text() == PROGRAM
 
 
@@ -136,7 +136,7 @@ def test_a_disk_that_fills_up_ends_the_run_in_one_line(nectar):
     program = nectar.program(PROGRAM)
     most = 100_000
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))}
-    with nectar.start("run", program, "400", "--backend", "model", "--record", "x", **limits) as process:
+    with nectar.start("run", program, "400", "--boards", "fast", "--record", "x", **limits) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
     assert without_progress(err) == "nectar: --record x cannot be written: File too large\n"
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_up_ends_the_run_in_one_line(nectar):
 
 
 def test_a_recording_that_is_full_is_told_of_and_the_run_goes_on(here):
-    done = here("run", here.program(PROGRAM), "30", "--backend", "model", "--record", "x", "--record-limit", "8k")
+    done = here("run", here.program(PROGRAM), "30", "--boards", "fast", "--record", "x", "--record-limit", "8k")
     assert done.returncode == 0 and (here.folder / "x").stat().st_size <= 8000
     told = (
         r"nectar: --record x: the recording has reached 8.0 kbyte at [\d.]+ us .* lacks the (\d+) events from there on"
@@ -153,7 +153,7 @@ def test_a_recording_that_is_full_is_told_of_and_the_run_goes_on(here):
     dropped = int(re.match(told, done.stderr)[1])
     listed = here("events", "x")
     assert f"x lacks the last {dropped} events up to" in listed.stderr
-    whole = here("run", "program.py", "30", "--backend", "model", "--record", "y")
+    whole = here("run", "program.py", "30", "--boards", "fast", "--record", "y")
     assert whole.stderr == "" and whole.stdout == done.stdout
     assert len(here("events", "y").stdout.splitlines()) == len(listed.stdout.splitlines()) + dropped
 
@@ -162,7 +162,7 @@ def test_a_recording_that_is_full_is_told_of_and_the_run_goes_on(here):
 def test_what_was_recorded_before_a_signal_can_be_read(nectar, number):
     """Whole after Ctrl-C; up to where it was written when the process was killed."""
     program = nectar.program(PROGRAM)
-    with nectar.start("run", program, "1000000", "--backend", "model", "--record", "x") as process:
+    with nectar.start("run", program, "1000000", "--boards", "fast", "--record", "x") as process:
         file = nectar.folder / "x"
         end = time.monotonic() + 60
         while not file.exists() or file.stat().st_size < 200_000:

@@ -34,11 +34,11 @@ async def main(system, arguments):
 """
 
 
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_a_report_changes_nothing(here, simulator, backend):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_a_report_changes_nothing(here, simulator, boards):
     program = here.program(PROGRAM)
-    plain = here("run", program, "5", "--backend", backend)
-    done = here("run", program, "5", "--backend", backend, "--report", "run.html")
+    plain = here("run", program, "5", "--boards", boards)
+    done = here("run", program, "5", "--boards", boards, "--report", "run.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
     data = data_of((here.folder / "run.html").read_text())
     assert data["title"] == "program.py" and data["complete"] and len(data["messages"]["sent"]) == 5
@@ -46,7 +46,7 @@ def test_a_report_changes_nothing(here, simulator, backend):
 
 def test_a_program_that_dies_leaves_a_report_of_what_there_was(here):
     program = here.program(PROGRAM)
-    assert "KeyError" in here.refused("run", program, "5", "oh", "--backend", "model", "--report", "run.html")
+    assert "KeyError" in here.refused("run", program, "5", "oh", "--boards", "fast", "--report", "run.html")
     data = data_of((here.folder / "run.html").read_text())
     assert not data["complete"] and len(data["messages"]["sent"]) == 5
 
@@ -62,9 +62,7 @@ def test_ctrl_c_leaves_a_report(nectar, simulator):
 
 
 def test_a_recording_that_is_too_long_says_what_the_report_lacks(here):
-    done = here(
-        "run", here.program(PROGRAM), "50", "--backend", "model", "--report", "run.html", "--record-limit", "20k"
-    )
+    done = here("run", here.program(PROGRAM), "50", "--boards", "fast", "--report", "run.html", "--record-limit", "20k")
     assert done.returncode == 0
     assert "--report run.html: the recording has reached 20.0 kbyte at" in done.stderr
     data = data_of((here.folder / "run.html").read_text())
@@ -74,8 +72,8 @@ def test_a_recording_that_is_too_long_says_what_the_report_lacks(here):
 @pytest.mark.parametrize("name", ["run.pftrace", "run.json"])
 def test_a_trace_changes_nothing(here, name):
     program = here.program(PROGRAM)
-    plain = here("run", program, "5", "--backend", "model")
-    done = here("run", program, "5", "--backend", "model", "--trace", name, "--report", "run.html")
+    plain = here("run", program, "5", "--boards", "fast")
+    done = here("run", program, "5", "--boards", "fast", "--trace", name, "--report", "run.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
     written = (here.folder / name).read_bytes()
     assert b"datagram CAB1 to CAB2" in written
@@ -121,7 +119,7 @@ def test_a_file_that_finds_no_room_keeps_no_other_from_being_written(nectar):
     """The page of a report alone is larger than a file may be here; why the program ended is told, too."""
     most = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))}
     files = ["--report", "r.html", "--trace", "t.json", "--record", "x"]
-    with nectar.start("run", nectar.program(PROGRAM), "2", "oh", "--backend", "model", *files, **most) as process:
+    with nectar.start("run", nectar.program(PROGRAM), "2", "oh", "--boards", "fast", *files, **most) as process:
         out, err = process.communicate(timeout=120)
     assert process.returncode == 2 and len(out.splitlines()) == len(err.splitlines()) == 1
     assert "KeyError: 'oh'" in err and err.endswith("; --report r.html cannot be written: File too large\n")
@@ -134,8 +132,8 @@ def recorded(here):
     """The folder has a recording with the files made during its run, and one of level messages."""
     program = here.program(PROGRAM)
     made = ["--report", "run.html", "--trace", "run.json", "--pcap", "run.pcapng"]
-    here("run", program, "5", "--backend", "model", "--record", "run.events", "--record-level", "all", *made)
-    here("run", program, "5", "--backend", "model", "--record", "few.events")
+    here("run", program, "5", "--boards", "fast", "--record", "run.events", "--record-level", "all", *made)
+    here("run", program, "5", "--boards", "fast", "--record", "few.events")
     return here
 
 

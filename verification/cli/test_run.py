@@ -33,31 +33,31 @@ async def main(system, arguments):
 """
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_a_program_runs(nectar, simulator, backend):
-    done = nectar("run", nectar.program(HELLO), "hello", "--backend", backend)
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_a_program_runs(nectar, simulator, boards):
+    done = nectar("run", nectar.program(HELLO), "hello", "--boards", boards)
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello 5 0\n", "")
 
 
 @pytest.mark.parametrize("routes", ["given", "discovered"])
 def test_routes_are_given_or_discovered(nectar, routes):
     text = HELLO.replace("len(events))", "system.cab('CAB1').datalink.discovery.explored)")
-    done = nectar("run", nectar.program(text), "hi", "--backend", "model", "--routes", routes)
+    done = nectar("run", nectar.program(text), "hi", "--boards", "fast", "--routes", routes)
     assert done.stdout == f"hi 5 {int(routes == 'discovered')}\n"
 
 
 @pytest.mark.parametrize(
     "order, seen",
     [
-        (["--backend", "model", "P", "a"], "a"),
-        (["P", "a", "--backend", "model"], "a"),
-        (["P", "--backend=model", "--output", "c", "-x", "d"], "--output c -x d"),
+        (["--boards", "fast", "P", "a"], "a"),
+        (["P", "a", "--boards", "fast"], "a"),
+        (["P", "--boards=fast", "--output", "c", "-x", "d"], "--output c -x d"),
         (
-            ["--max-time=1s", "P", "--max", "3", "--backend", "model", "--", "--backend", "engine", "--"],
-            "--max 3 --backend engine --",
+            ["--max-time=1s", "P", "--max", "3", "--boards", "fast", "--", "--boards", "rtl", "--"],
+            "--max 3 --boards rtl --",
         ),
-        (["--backend", "model", "--", "P", "--topology", "x"], "--topology x"),
-        (["--backend", "model", "P", "--help"], "--help"),
+        (["--boards", "fast", "--", "P", "--topology", "x"], "--topology x"),
+        (["--boards", "fast", "P", "--help"], "--help"),
     ],
 )
 def test_options_stand_before_or_behind_the_program(nectar, order, seen):
@@ -67,7 +67,7 @@ def test_options_stand_before_or_behind_the_program(nectar, order, seen):
 
 
 def test_the_option_topology_goes_before_the_programs_own(nectar):
-    done = nectar("run", nectar.program(HELLO), "hi", "--backend", "model", "--topology", "chain:3")
+    done = nectar("run", nectar.program(HELLO), "hi", "--boards", "fast", "--topology", "chain:3")
     assert done.stdout == "hi 3 0\n"
 
 
@@ -77,7 +77,7 @@ def test_a_program_may_make_its_own_topology(nectar):
         'from nectar.sim.topology import Topology\n\nTOPOLOGY = Topology("own").hub("HUB1")\n'
         'for number in (1, 3):\n    TOPOLOGY.cab(f"CAB{number}").fiber(f"CAB{number}", f"HUB1.P{number}")\n',
     )
-    done = nectar("run", nectar.program(text), "hi", "--backend", "model")
+    done = nectar("run", nectar.program(text), "hi", "--boards", "fast")
     assert (done.stdout, done.stderr) == ("hi 2 0\n", "")
 
 
@@ -86,13 +86,13 @@ def test_a_program_may_have_modules_beside_it(nectar):
     text = "import beside\nTOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    print(beside.WORD, __name__)\n"
     (nectar.folder / "sub").mkdir()
     nectar.program(text)
-    done = nectar("run", nectar.folder / "program.py", "--backend", "model")
+    done = nectar("run", nectar.folder / "program.py", "--boards", "fast")
     assert done.stdout == "neighbour nectar_program\n"
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_a_program_may_have_what_happens_recorded(nectar, simulator, backend):
-    done = nectar("run", nectar.program(f"TRACE = True\n{HELLO}"), "hello", "--backend", backend)
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_a_program_may_have_what_happens_recorded(nectar, simulator, boards):
+    done = nectar("run", nectar.program(f"TRACE = True\n{HELLO}"), "hello", "--boards", boards)
     assert int(done.stdout.split()[2]) > 30
 
 
@@ -108,7 +108,7 @@ async def main(system, arguments):
 
 @pytest.mark.parametrize("fine", [True, False])
 def test_what_a_program_reports_decides_the_exit_code_and_goes_into_the_json_file(nectar, fine):
-    done = nectar("run", nectar.program(REPORT), *["fine"] * fine, "--backend", "model", "--json", "out.json")
+    done = nectar("run", nectar.program(REPORT), *["fine"] * fine, "--boards", "fast", "--json", "out.json")
     assert (done.returncode, done.stderr) == (0 if fine else 1, "")
     content = json.loads((nectar.folder / "out.json").read_text())
     assert content["version"] == package.__version__
@@ -123,7 +123,7 @@ def test_what_a_program_reports_decides_the_exit_code_and_goes_into_the_json_fil
 @pytest.mark.parametrize("ending, status", [("sys.exit()", 0), ("sys.exit(0)", 0), ("return", 0)])
 def test_a_program_may_end_itself(nectar, ending, status):
     text = f"import sys\nTOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    print('here')\n    {ending}\n"
-    done = nectar("run", nectar.program(text), "--backend", "model")
+    done = nectar("run", nectar.program(text), "--boards", "fast")
     assert (done.returncode, done.stdout, done.stderr) == (status, "here\n", "")
 
 

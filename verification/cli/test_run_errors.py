@@ -23,8 +23,8 @@ def task(body):
 def refused(nectar):
     """Runs a program (its text) that must fail; the line that says why."""
 
-    def run(text, *options, backend="model", **more):
-        line = nectar.refused("run", nectar.program(text), "--backend", backend, *options, **more)
+    def run(text, *options, boards="fast", **more):
+        line = nectar.refused("run", nectar.program(text), "--boards", boards, *options, **more)
         assert os.listdir(nectar.folder) == ["program.py"]
         return line
 
@@ -35,8 +35,8 @@ def refused(nectar):
 def refused_here(here):
     """Runs a program (its text) that must fail; the line that says why. Within this process."""
 
-    def run(text, *options, backend="model", **more):
-        line = here.refused("run", here.program(text), "--backend", backend, *options, **more)
+    def run(text, *options, boards="fast", **more):
+        line = here.refused("run", here.program(text), "--boards", boards, *options, **more)
         assert os.listdir(here.folder) == ["program.py"]
         return line
 
@@ -158,10 +158,10 @@ def test_a_program_that_fails(refused_here, text, line):
     assert re.fullmatch(line, refused_here(text))
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_a_task_that_waits_for_ever(refused, simulator, backend):
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_a_task_that_waits_for_ever(refused, simulator, boards):
     assert "task job 1 on CAB1 waits for mailbox 4 of CAB1 (program.py:3)" in refused(
-        task("await cab.mailbox(4).receive()"), backend=backend, status=1
+        task("await cab.mailbox(4).receive()"), boards=boards, status=1
     )
 
 
@@ -169,7 +169,7 @@ def test_several_tasks_that_wait_for_ever_have_a_line_each(here):
     """docs/software.md, "A run that cannot end"."""
     text = task("cab.mailbox(4).receive()").replace("async def job", "def job")
     text = text.replace("    await system.run", "    system.spawn('CAB2', job)\n    await system.run")
-    done = here("run", here.program(text), "--backend", "model")
+    done = here("run", here.program(text), "--boards", "fast")
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
         r"nectar: nothing can happen any more at [\d.]+ us, where\n"
@@ -179,18 +179,18 @@ def test_several_tasks_that_wait_for_ever_have_a_line_each(here):
     ), done.stderr
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
-def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, backend):
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_a_task_that_never_ends_is_ended_by_max_time(refused, simulator, boards):
     line = refused(
-        task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", backend=backend, status=1
+        task("\n    ".join(["while True:", "    await cab.sleep(100)"])), "--max-time", "5ms", boards=boards, status=1
     )
     assert line == "the time limit was reached at 5.000 ms: task job 1 on CAB1 waits for a timer (program.py:4)"
 
 
-@pytest.mark.parametrize("backend", ["engine", "model"])
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
 @pytest.mark.parametrize("options", [["--stall-time", "1s"], ["--stall-time=1.5s", "--max-time", "1ms"]])
-def test_a_task_that_gives_no_control_back_is_named_and_ended(refused, simulator, backend, options):
-    line = refused(task("\n    ".join(["await cab.sleep(100)", "while True: pass"])), *options, backend=backend)
+def test_a_task_that_gives_no_control_back_is_named_and_ended(refused, simulator, boards, options):
+    line = refused(task("\n    ".join(["await cab.sleep(100)", "while True: pass"])), *options, boards=boards)
     seconds = "1" if "1s" in options else "1.5"
     assert re.fullmatch(
         rf"task job 1 on CAB1 computes without giving control back: for {re.escape(seconds)} s simulated time has "
@@ -223,7 +223,7 @@ def test_a_handler_that_gives_no_control_back_is_ended(refused):
 
 def test_stall_time_0_waits_for_ever(nectar):
     text = MAIN + "__import__('time').sleep(1); print('done')"
-    assert nectar("run", nectar.program(text), "--backend", "model", "--stall-time", "0s").stdout == "done\n"
+    assert nectar("run", nectar.program(text), "--boards", "fast", "--stall-time", "0s").stdout == "done\n"
 
 
 # -- options ----------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_stall_time_0_waits_for_ever(nectar):
         (["--topology", "star"], r"there is no topology 'star'; .*"),
         (["--topology", "nowhere.toml"], r"nowhere\.toml: cannot be read: No such file or directory"),
         (["--profile", "fast"], r"--profile: there is no profile 'fast'; there is modern, prototype"),
-        (["--backend", "abacus"], r"--backend abacus: there is no such back end; there are engine and model"),
+        (["--boards", "abacus"], r"--boards abacus: boards are rtl or fast"),
         (["--routes", "guessed"], r"--routes guessed: routes are given or discovered"),
         (["--max-time", "5"], r"--max-time 5: not a time; write a number and ps, ns, us, ms or s, as in 10ms"),
         (["--max-time", "-5ms"], r"--max-time -5ms: not a time; .*"),
@@ -283,8 +283,8 @@ def test_stall_time_0_waits_for_ever(nectar):
         (["--waves", "w.vcd", "--wave-window", "5us"], r"--wave-window 5us: write FROM:TO, as in 10us:150us"),
         (["--waves", "w.vcd", "--wave-window", "5us:3us"], r"--wave-window 5us:3us: it ends before it begins"),
         (
-            ["--waves", "w.vcd", "--backend", "model"],
-            r"--waves: only the engine has signals to record; leave --backend out",
+            ["--waves", "w.vcd", "--boards", "fast"],
+            r"--waves: CAB1 is a fast board, which has no waveforms; record RTL boards only .*",
         ),
         (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
         (["--json", "."], r"--json \. cannot be written: it is a directory"),
@@ -440,7 +440,7 @@ def test_a_compiler_that_is_missing_or_fails(nectar, simulator, compiler, line):
 
 
 def test_debug_shows_the_traceback(nectar):
-    done = nectar("run", nectar.program(MAIN + "raise ValueError('boo')"), "--backend", "model", "--debug")
+    done = nectar("run", nectar.program(MAIN + "raise ValueError('boo')"), "--boards", "fast", "--debug")
     assert done.returncode == 2
     assert done.stderr.startswith("Traceback") and 'program.py", line 3' in done.stderr
     assert done.stderr.endswith("\nnectar: program.py:3: ValueError: boo\n")

@@ -34,8 +34,8 @@ async def main(system, arguments):
 def run(nectar):
     """Runs the program with those options; its output, and the results."""
 
-    def run(*options, backend="model", count=12):
-        done = nectar("run", nectar.program(PROGRAM), count, "--backend", backend, "--json", "out.json", *options)
+    def run(*options, boards="fast", count=12):
+        done = nectar("run", nectar.program(PROGRAM), count, "--boards", boards, "--json", "out.json", *options)
         assert done.returncode == 0 and not done.stderr.replace(
             "nectar: waiting for another process that builds the simulator\n", ""
         ), done
@@ -46,13 +46,13 @@ def run(nectar):
     return run
 
 
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_faults_are_made_and_told_of(run, nectar, backend, simulator):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_faults_are_made_and_told_of(run, nectar, boards, simulator):
     (nectar.folder / "more.toml").write_text(
         '[[faults]]\nwhere = "CAB2-HUB1.P1"\nwhat = "lost-start"\nnth = 5\n'
         '[[faults]]\nwhere = "HUB1"\nwhat = "reset"\nat = "15ms"\n'
     )
-    lines, results = run("--faults", "HUB1.P1->CAB2:errors-data,nth=100", "--faults", "more.toml", backend=backend)
+    lines, results = run("--faults", "HUB1.P1->CAB2:errors-data,nth=100", "--faults", "more.toml", boards=boards)
     assert lines == [
         "10 arrived",
         "fault HUB1.P1->CAB2:errors-data,nth=100: 1 hit, 1 symbol",
@@ -93,7 +93,7 @@ def test_the_seed_is_1_if_left_out(run):
 
 def test_what_has_struck_is_told_even_if_the_program_fails(nectar):
     program = nectar.program(PROGRAM.replace("    await system.run()", "    await system.run()\n    raise system"))
-    done = nectar("run", program, 3, "--backend", "model", "--faults", "CAB2:lost-start")
+    done = nectar("run", program, 3, "--boards", "fast", "--faults", "CAB2:lost-start")
     assert (
         done.returncode == 2
         and done.stdout == "fault CAB2:lost-start: 1 hit, 1 symbol\n"
@@ -141,4 +141,4 @@ def test_what_has_struck_is_told_even_if_the_program_fails(nectar):
 def test_what_is_wrong_is_told_in_one_line(nectar, options, message):
     (nectar.folder / "bad.toml").write_text('[[faults]]\nwhere = "CAB1"\nwhat = "cut"\nwhen = "now"\n')
     (nectar.folder / "far.toml").write_text('[[faults]]\nwhere = "CAB9"\nwhat = "cut"\n')
-    assert nectar.refused("run", nectar.program(PROGRAM), 3, "--backend", "model", *options) == message
+    assert nectar.refused("run", nectar.program(PROGRAM), 3, "--boards", "fast", *options) == message

@@ -226,7 +226,7 @@ def test_a_board_that_stops_answering(nectar):
         ),
         (["--baud", "1234567"], "a serial line has no rate of 1234567 baud; it has 9600, "),
         (["--baud", "fast"], "--baud fast: not a rate; give bits in a second, as 1000000"),
-        (["--backend", "model"], "--backend cannot be used with --on: the program runs on the board"),
+        (["--boards", "fast"], "--boards cannot be used with --on: these boards are real"),
         (["--profile", "modern"], "--profile cannot be used with --on: the board has its own clock"),
         (["--waves", "x.vcd"], "--waves cannot be used with --on: signals inside a board cannot be recorded"),
         (

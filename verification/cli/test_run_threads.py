@@ -76,11 +76,6 @@ def test_another_number_of_threads_than_there_can_be_is_refused(run, text):
     assert run(f"--threads={text}") == (2, "", line)
 
 
-def test_the_model_has_no_threads(run):
-    line = "nectar: --threads cannot be used with --backend model: it has one thread\n"
-    assert run("--threads", "2", "--backend", "model") == (2, "", line)
-
-
 def test_the_engine_uses_as_many_threads_as_it_is_told(run, monkeypatch):
     monkeypatch.setattr("nectar.sim.engine.cores", lambda: 3)
     ended, out, _ = run("--threads", "3")

@@ -8,9 +8,9 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "sockets.py"
 
 
-@pytest.mark.parametrize("backend", [pytest.param("engine", marks=pytest.mark.nightly), "model"])
-def test_every_interface_has_its_row(nectar, simulator, backend):
-    done = nectar("run", "--backend", backend, PROGRAM, "8", "--json", "results.json")
+@pytest.mark.parametrize("boards", [pytest.param("rtl", marks=pytest.mark.nightly), "fast"])
+def test_every_interface_has_its_row(nectar, simulator, boards):
+    done = nectar("run", "--boards", boards, PROGRAM, "8", "--json", "results.json")
     assert (done.returncode, done.stderr) == (0, "")
     head, *rows = done.stdout.splitlines()
     assert head.split() == ["1", "byte", "8", "kbyte"]
@@ -26,5 +26,5 @@ def test_every_interface_has_its_row(nectar, simulator, backend):
 
 
 def test_a_number_of_kbyte_that_is_none(nectar):
-    done = nectar("run", "--backend", "model", PROGRAM, "0")
+    done = nectar("run", "--boards", "fast", PROGRAM, "0")
     assert done.returncode == 2 and "KBYTES is a number of kbyte, 1 or more" in done.stderr

@@ -11,10 +11,10 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "stream.p
 
 @pytest.fixture
 def rate(nectar, simulator):
-    """Runs the example on the model; the rate that it reports and prints."""
+    """Runs the example on fast boards; the rate that it reports and prints."""
 
     def run(*options):
-        done = nectar("run", PROGRAM, "--backend", "model", "--json", "out.json", *options)
+        done = nectar("run", PROGRAM, "--boards", "fast", "--json", "out.json", *options)
         assert (done.returncode, done.stderr) == (0, "")
         results = {
             result["id"]: result["value"] for result in json.loads((nectar.folder / "out.json").read_text())["results"]
@@ -47,5 +47,5 @@ def test_any_two_cabs_will_do(rate):
     ],
 )
 def test_wrong_options_are_refused(nectar, simulator, options, words):
-    done = nectar("run", PROGRAM, "--backend", "model", *options)
+    done = nectar("run", PROGRAM, "--boards", "fast", *options)
     assert done.returncode != 0 and words in done.stderr

@@ -60,7 +60,7 @@ async def main(system, arguments):
         time.sleep(0.05)
     system.report("double", 2 * size, ok=size != 5)
 """
-MODEL = ("--set", "backend=model")
+FAST = ("--set", "boards=fast")
 
 
 def _table(folder):
@@ -88,7 +88,7 @@ def notes(here, monkeypatch):
     program = here.program(NOTES)
 
     def sweep(sizes, *more):
-        return here("sweep", program, *MODEL, "--set", f"size={sizes}", "-o", "results", "--workers", "1", *more)
+        return here("sweep", program, *FAST, "--set", f"size={sizes}", "-o", "results", "--workers", "1", *more)
 
     return sweep
 
@@ -96,7 +96,7 @@ def notes(here, monkeypatch):
 # -- rows and tables ---------------------------------------------------------------------------------------
 def test_a_row_of_each_run_has_what_nectar_run_reports(here, tmp_path):
     program = here.program(SEND)
-    command = ["sweep", program, *MODEL, "--set", "topology=hub:2,hub:3", "--set", "size=8,1024", "-o", "results"]
+    command = ["sweep", program, *FAST, "--set", "topology=hub:2,hub:3", "--set", "size=8,1024", "-o", "results"]
     done = here(*command, "--repeat", "1")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -104,7 +104,7 @@ def test_a_row_of_each_run_has_what_nectar_run_reports(here, tmp_path):
         *(f"results/{name}" for name in ("table.csv", "table.json")),
         *(f"results/plots/{name}.svg" for name in ("latency", "result.size", "simulated_ns")),
     ]
-    assert here("run", program, "--backend", "model", "--json", "one.json", "--", "--size", "1024").returncode == 0
+    assert here("run", program, "--boards", "fast", "--json", "one.json", "--", "--size", "1024").returncode == 0
     one = {result["id"]: result["value"] for result in json.loads((tmp_path / "one.json").read_text())["results"]}
     rows = _table(tmp_path)
     assert [(row["topology"], row["size"], row["repeat"], row["seed"]) for row in rows] == [
@@ -123,8 +123,8 @@ def test_a_run_that_fails_is_a_row_and_runs_again_when_asked(notes, here, tmp_pa
     assert done.returncode == 1 and _ran(tmp_path) == [2, 3, 4, 5]
     assert done.stdout.splitlines()[:3] == [
         "4 runs: 2 done, 2 failed, 1 not ok",
-        "  backend=model size=3 repeat 1: program.py:12: ValueError: three is too many",
-        "  backend=model size=4 repeat 1: ended by SIGKILL",
+        "  boards=fast size=3 repeat 1: program.py:12: ValueError: three is too many",
+        "  boards=fast size=4 repeat 1: ended by SIGKILL",
     ]
     assert [row["double"] for row in _table(tmp_path)] == ["4", "", "", "10"]
     (tmp_path / "broken").unlink()
@@ -208,17 +208,17 @@ def test_every_combination_runs_and_each_repeat_has_the_next_seed():
     assert len(Sweep("p.py", values_of(["topology=a,b", "profile=c,d"])).checks()) == 4, "boards in all combinations"
 
 
-def test_runs_on_the_engine_find_the_simulator_built(here, simulator, tmp_path):
+def test_a_sweep_over_the_kinds_of_boards_finds_both_simulators_built_and_the_same_times(here, simulator, tmp_path):
     program = here.program(SEND)
-    done = here("sweep", program, "--set", "backend=engine,model", "-o", "results")
+    done = here("sweep", program, "--set", "boards=rtl,fast", "-o", "results")
     assert done.returncode == 0 and "no plots: no name was swept over several numbers" in done.stdout
-    engine, model = (float(row["latency"]) for row in _table(tmp_path))
-    assert engine == pytest.approx(model, rel=0.1)
+    rtl, fast = (float(row["latency"]) for row in _table(tmp_path))
+    assert rtl == fast
 
 
 def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_path):
     program = nectar.program(NOTES)
-    command = ["sweep", program, *MODEL, "--set", "size=1,11", "-o", "results", "--workers", "2"]
+    command = ["sweep", program, *FAST, "--set", "size=1,11", "-o", "results", "--workers", "2"]
     kept = tmp_path / "results" / "runs.jsonl"
     with nectar.start(*command) as process:
         while not (_slow(tmp_path) and kept.read_text()):
@@ -244,16 +244,14 @@ def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_pa
         (["--set", "size=4,x"], "--set size=x: program.py: argument --size: invalid int value: 'x'"),
         (["--set", "topology=hub:2,hub:0"], "hub:0: a HUB of 16 ports takes 1 to 16 CABs"),
         (["--set", "profile=modern,old"], "--set profile=old: --profile: there is no profile 'old'"),
-        (["--set", "backend=model,mode"], "--set backend=mode: --backend mode: there is no such back end"),
         (
-            ["--set", "boards=fast,slow", "--set", "backend=engine"],
+            ["--set", "boards=fast,slow"],
             "--set boards=slow: --boards slow: boards are rtl or",
         ),
         (
-            ["--set", "threads=1,x", "--set", "backend=engine"],
+            ["--set", "threads=1,x"],
             "--set threads=x: --threads x: give a whole number from 1",
         ),
-        (["--set", "threads=1"], "--threads cannot be used with --backend model: it has one thread"),
         (["--set", "waves=a"], "--set waves=a: --waves is for one run"),
         (["--set", "seed=x"], "--set seed=x: not a seed"),
         (["--set", "size"], "--set size: write a name and its values, as in --set size=64,1024"),
@@ -270,7 +268,7 @@ def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_pa
 )
 def test_what_cannot_run_is_refused_in_one_line_before_anything_runs(here, tmp_path, words, said):
     program = here.program(SEND)
-    more = [] if any("backend" in word for word in words) else MODEL
+    more = [] if any(name in word for word in words for name in ("boards", "profile")) else FAST
     assert said in here.refused("sweep", program, "-o", "results", *more, *words)
     assert not (tmp_path / "results" / "sweep.json").exists()
 
@@ -284,25 +282,25 @@ def test_a_program_or_a_folder_that_is_missing_is_told(here):
 
 def test_a_program_that_looks_at_no_arguments_takes_none(here):
     program = here.program("TOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n    await system.run()\n")
-    assert here.refused("sweep", program, *MODEL, "--set", "size=1", "-o", "r") == (
+    assert here.refused("sweep", program, *FAST, "--set", "size=1", "-o", "r") == (
         "program.py does not look at its arguments: --size 1"
     )
-    assert here("sweep", program, *MODEL, "--check").stdout.startswith("1 run; program ")
+    assert here("sweep", program, *FAST, "--check").stdout.startswith("1 run; program ")
 
 
 def test_a_program_without_arguments_is_swept_over_networks(here, tmp_path):
     """It is stopped, while it is checked, when simulated time would begin."""
     program = here.program(re.sub(r"    parser = .*?\.size\n", "    size = 8\n", SEND, flags=re.S))
-    assert here("sweep", program, *MODEL, "--set", "topology=hub:2,hub:3", "-o", "results").returncode == 0
+    assert here("sweep", program, *FAST, "--set", "topology=hub:2,hub:3", "-o", "results").returncode == 0
     assert [row["topology"] for row in _table(tmp_path) if float(row["latency"]) > 0] == ["hub:2", "hub:3"]
 
 
 def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tmp_path):
     assert notes("1").returncode == 0
-    folder, command = tmp_path / "results", ["sweep", "program.py", *MODEL, "-o", "results", "--set"]
+    folder, command = tmp_path / "results", ["sweep", "program.py", *FAST, "-o", "results", "--set"]
     before = (folder / "runs.jsonl").read_bytes()
     assert here.refused(*command, "size=2") == (
-        "-o results: it holds another sweep, of program.py over backend=model size=1; give another folder, or delete it"
+        "-o results: it holds another sweep, of program.py over boards=fast size=1; give another folder, or delete it"
     )
     with open(folder / "runs.jsonl", "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -325,7 +323,7 @@ def test_a_folder_of_something_else_is_refused_and_left_as_it_is(notes, here, tm
 # -- a cluster ---------------------------------------------------------------------------------------------
 def test_a_worker_says_why_it_cannot_run(tmp_path, here, monkeypatch):
     program = here.program(SEND)
-    ready = Ready((program, *MODEL, "--check"), str(tmp_path), "1 run; program x, nectar y")
+    ready = Ready((program, *FAST, "--check"), str(tmp_path), "1 run; program x, nectar y")
     with pytest.raises(UsageError, match="its nectar, or its copy of the program, is another one than here"):
         ready()
     with pytest.raises(UsageError, match="there is no directory .*/b; workers need the files of the sweep"):
@@ -394,7 +392,7 @@ def test_a_cluster_gives_the_same_rows(notes, here, tmp_path):
 def test_a_cluster_without_a_worker_is_told(nectar):
     program = nectar.program(NOTES)
     with _cluster(0) as (_, address, _):
-        refused = nectar.refused("sweep", program, *MODEL, "--set", "size=1", "-o", "r", "--scheduler", address)
+        refused = nectar.refused("sweep", program, *FAST, "--set", "size=1", "-o", "r", "--scheduler", address)
         assert refused == f"{address} has no worker; 'dask worker {address}' starts one"
 
 
@@ -413,7 +411,7 @@ def test_a_worker_without_a_compiler_ends_the_sweep_before_it_begins(nectar, tmp
 @pytest.mark.nightly
 def test_what_a_cluster_has_done_is_kept_though_a_worker_and_then_the_scheduler_end(nectar, tmp_path):
     program = nectar.program(NOTES)
-    command = ["sweep", program, *MODEL, "--set", "size=1,2,3,11,12,13", "-o"]
+    command = ["sweep", program, *FAST, "--set", "size=1,2,3,11,12,13", "-o"]
     (tmp_path / "broken").touch()
     with _cluster(2) as (scheduler, address, workers):
         with nectar.start(*command, "far", "--scheduler", address) as process:

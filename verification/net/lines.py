@@ -11,7 +11,6 @@ from nectar.net.frames import frame, taken
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.node.ip.packets import Network
 from nectar.software.system import System
 from nectar.verification.software.helpers import drive
@@ -32,12 +31,9 @@ def ip(source, to, payload=b"", *, protocol=253, first=0x45, length=None, part=0
     return bytes(header) + payload
 
 
-def machine(topology, backend):
-    """The machine of a Topology, every CAB with a node. ``backend``: model, or fast or rtl boards on the engine."""
-    nodes = list(topology.cabs)
-    if backend == "model":
-        return ModelMachine(topology, PROTOTYPE, nodes=nodes)
-    return EngineMachine(topology, PROTOTYPE, nodes=nodes, boards=backend)
+def machine(topology, boards):
+    """The machine of a Topology, every CAB with a node. ``boards``: ``fast`` or ``rtl``."""
+    return EngineMachine(topology, PROTOTYPE, nodes=list(topology.cabs), boards=boards)
 
 
 class Lines:
@@ -123,10 +119,10 @@ class Lines:
 
 
 @contextmanager
-def carried(topology="hub:2", backend="model", faults=(), **options):
+def carried(topology="hub:2", boards="fast", faults=(), **options):
     """Lines of a system that is closed at the end; ``options`` of the Carrier."""
     shape = load(topology)
-    system = System.of(machine(shape, backend), shape)
+    system = System.of(machine(shape, boards), shape)
     pairs = {name: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for name in shape.cabs}
     try:
         for fault in faults:

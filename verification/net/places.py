@@ -48,10 +48,10 @@ class Place:
 
 
 @contextmanager
-def network(name, topology="hub:2", backend="fast"):
+def network(name, topology="hub:2", boards="fast"):
     """A Place of that name, taken away at the end."""
     shape = load(topology)
-    system = System.of(machine(shape, backend), shape)
+    system = System.of(machine(shape, boards), shape)
     addresses = Network({cab.name: cab.id for cab in system.cabs})
     try:
         with Namespaces(State(name), addresses) as places:

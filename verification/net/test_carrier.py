@@ -1,4 +1,4 @@
-"""Packets between descriptors and nodes: docs/net.md, on the model, on fast boards and on the RTL."""
+"""Packets between descriptors and nodes: docs/net.md, on fast boards and on the RTL."""
 
 import os
 
@@ -9,9 +9,7 @@ from nectar.software.node.ip.driver import QUEUE
 from nectar.software.node.ip.layout import LEAST, MTU, SLOTS
 from nectar.software.packet import Protocol, pack
 from nectar.verification.net.lines import carried, ip
-from nectar.verification.software.helpers import pattern
-
-BACKENDS = ["model", "fast", "rtl"]
+from nectar.verification.software.helpers import BOARDS, pattern
 
 
 class Clock:
@@ -25,12 +23,12 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_packets_of_all_lengths_arrive_whole_and_in_order_both_ways(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_packets_of_all_lengths_arrive_whole_and_in_order_both_ways(boards):
     sizes = [0, 1, 2, 3, 64, 500, 501, MTU - LEAST - 1, MTU - LEAST]
     there = [ip(1, 2, pattern(size, 1)) for size in sizes]
     back = [ip(2, 1, pattern(size, 2)) for size in sizes]
-    with carried(backend=backend) as lines:
+    with carried(boards=boards) as lines:
         for one, other in zip(there, back):
             lines.send("CAB1", one)
             lines.send("CAB2", other)
@@ -40,10 +38,10 @@ def test_packets_of_all_lengths_arrive_whole_and_in_order_both_ways(backend):
         assert not any(driver.counters.dropped for driver in lines.carrier.drivers.values())
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_round_trip_takes_less_than_500_us(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_round_trip_takes_less_than_500_us(boards):
     """A ping of 84 bytes to a node that sleeps, answered at once."""
-    with carried(backend=backend) as lines:
+    with carried(boards=boards) as lines:
         lines.settle()
         lines.on_packet = lambda name, packet: name == "CAB2" and lines.send("CAB2", ip(2, 1, packet[20:]))
         begun = lines.machine.time_ps
@@ -52,20 +50,20 @@ def test_a_round_trip_takes_less_than_500_us(backend):
         assert 100 < (lines.got["CAB1"][0][0] - begun / 1e6) < 500
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_whether_a_checksum_is_open_travels_with_the_packet(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_whether_a_checksum_is_open_travels_with_the_packet(boards):
     packets = [(ip(1, 2, pattern(60), protocol=protocol), unsummed) for protocol, unsummed in [(6, True), (17, False)]]
-    with carried(backend=backend) as lines:
+    with carried(boards=boards) as lines:
         for packet, unsummed in packets:
             lines.send("CAB1", packet, unsummed)
         lines.run(lambda: len(lines.got["CAB2"]) == 2)
         assert [(packet, unsummed) for _, packet, unsummed in lines.got["CAB2"]] == packets
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_multicast_is_one_packet_that_reaches_all_others(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_multicast_is_one_packet_that_reaches_all_others(boards):
     packet = ip(1, "224.0.0.251", pattern(300))
-    with carried("hub:4", backend) as lines:
+    with carried("hub:4", boards) as lines:
         lines.settle()
         sent = lines.system.cab("CAB1").datalink.counters.packets_sent
         lines.send("CAB1", packet)
@@ -162,8 +160,7 @@ def test_a_damaged_packet_is_dropped_and_counted():
 
 
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("backend", ["model", "fast"])
-def test_a_packet_whose_internet_checksum_is_wrong_is_dropped(backend, right):
+def test_a_packet_whose_internet_checksum_is_wrong_is_dropped(right):
     """The CRC is right: the bytes were wrong before they came to the fiber."""
     packet = ip(1, 2, pattern(80))
 
@@ -176,16 +173,15 @@ def test_a_packet_whose_internet_checksum_is_wrong_is_dropped(backend, right):
         cab.datalink.post(cab.datalink.route(2), header, [(block, len(data))])
         await cab.sleep(100)
 
-    with carried(backend=backend) as lines:
+    with carried() as lines:
         lines.system.spawn("CAB1", task)
         lines.settle()
         assert lines.carrier.stations["CAB2"].counters.wrong_sum == (0 if right else 1)
         assert lines.packets("CAB2") == [packet] * right
 
 
-@pytest.mark.parametrize("backend", ["model", "fast"])
-def test_packets_are_carried_again_when_a_fiber_is_repaired(backend):
-    with carried(backend=backend, faults=["CAB1-HUB1.P0:cut,at=20ms,for=10ms"], clock=Clock(2e-4)) as lines:
+def test_packets_are_carried_again_when_a_fiber_is_repaired():
+    with carried(faults=["CAB1-HUB1.P0:cut,at=20ms,for=10ms"], clock=Clock(2e-4)) as lines:
 
         def over():
             lines.send("CAB1", ip(1, 2, b"now"))
@@ -196,9 +192,8 @@ def test_packets_are_carried_again_when_a_fiber_is_repaired(backend):
         assert any(time_us < 20_000 for time_us in times) and not any(20_500 < time_us < 30_000 for time_us in times)
 
 
-@pytest.mark.parametrize("backend", ["model", "fast"])
-def test_packets_are_carried_again_when_a_cab_has_started_anew(backend):
-    with carried(backend=backend, faults=["CAB2:stop,at=8ms,for=5ms"]) as lines:
+def test_packets_are_carried_again_when_a_cab_has_started_anew():
+    with carried(faults=["CAB2:stop,at=8ms,for=5ms"]) as lines:
         lines.settle()
         lines.run(lambda: lines.machine.time_ps > 10e9)
         lines.send("CAB1", ip(1, 2, b"lost"))

@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import NamedTuple
 
 from nectar.verification.bench import ROOT
-from nectar.verification.software.helpers import drive, model
+from nectar.verification.software.helpers import drive, simulated
 
 __all__ = ["FULL", "Row", "Ran", "as_stated", "modules", "run", "rows"]
 
@@ -56,12 +56,12 @@ def modules(name):
                 del sys.modules[each]
 
 
-def run(program, *arguments, topology="hub:4", backend="model", faults=()):
+def run(program, *arguments, topology="hub:4", boards="fast", faults=()):
     """Runs ``main`` of a module with ``arguments`` as a user would give them."""
     nodes = [f"CAB{number}" for number in range(1, int(topology.partition(":")[2]) + 1)]
     nodes = nodes if getattr(program, "NODES", False) else ()
     printed = io.StringIO()
-    with model(topology, faults, backend=backend, nodes=nodes) as system, redirect_stdout(printed):
+    with simulated(topology, faults, boards=boards, nodes=nodes) as system, redirect_stdout(printed):
         drive(program.main(system, [str(argument) for argument in arguments]))
         results = {result["id"]: result["value"] for result in system.results}
     return Ran(printed.getvalue(), results)

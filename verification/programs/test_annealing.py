@@ -88,6 +88,6 @@ def test_no_moves_are_refused(option, program):
 @pytest.mark.nightly
 def test_full_size_on_the_rtl(program):
     """The placement is about as good on 16 CABs as on one."""
-    ran = run(program, topology="hub:16", backend="engine")
+    ran = run(program, topology="hub:16", boards="rtl")
     as_stated("annealing", rows(ran.text))
     assert ran.results["annealing.wires.16"] < 1.15 * ran.results["annealing.wires.1"]

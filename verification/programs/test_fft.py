@@ -97,11 +97,11 @@ def test_a_part_of_a_transposition_has_the_numbers_in_their_places(transform):
 def test_a_signal_of_full_size_on_the_rtl(points):
     """K3 asks for 4 k and 32 k points."""
     with modules("fft/fft1d") as program:
-        table = rows(run(program, "--points", points, topology="hub:16", backend="engine").text)
+        table = rows(run(program, "--points", points, topology="hub:16", boards="rtl").text)
     as_stated(f"fft1d.{points}", table)
 
 
 @pytest.mark.nightly
 def test_an_image_of_full_size_on_the_rtl():
     with modules("fft/fft2d") as program:
-        as_stated("fft2d", rows(run(program, topology="hub:16", backend="engine").text))
+        as_stated("fft2d", rows(run(program, topology="hub:16", boards="rtl").text))

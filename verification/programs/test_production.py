@@ -253,4 +253,4 @@ def test_sizes_that_cannot_be_are_refused(puzzle, size, most, program):
 @pytest.mark.nightly
 @pytest.mark.parametrize("puzzle", ["queens", "missionaries"])
 def test_the_full_size_on_the_rtl(puzzle, program):
-    as_stated(puzzle, rows(run(program, puzzle, topology="hub:16", backend="engine").text))
+    as_stated(puzzle, rows(run(program, puzzle, topology="hub:16", boards="rtl").text))

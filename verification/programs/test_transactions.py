@@ -153,16 +153,16 @@ def test_wrong_options(arguments, said, program):
 
 @pytest.mark.nightly
 def test_full_size_on_the_rtl(program):
-    as_stated("transactions", rows(run(program, topology="hub:16", backend="engine").text))
+    as_stated("transactions", rows(run(program, topology="hub:16", boards="rtl").text))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.replace(",", "").replace(" ", "-"))
 def test_a_stop_in_any_phase_on_the_rtl(phase, program):
     cab, begin, end, decided = PHASES[phase]
-    known = steps(run(program, *ARGUMENTS, topology="hub:3", backend="engine").text)
+    known = steps(run(program, *ARGUMENTS, topology="hub:3", boards="rtl").text)
     fault = f"{cab}:stop,at={moment(known, begin, end):.3f}us,for=30ms"
-    ran = run(program, *ARGUMENTS, topology="hub:3", backend="engine", faults=[fault])
+    ran = run(program, *ARGUMENTS, topology="hub:3", boards="rtl", faults=[fault])
     assert ran.results["transactions.left"] == ran.results["transactions.doubts"] == 0
     if decided is not None:
         assert ((COORDINATOR, "decided") in steps(ran.text)) == decided

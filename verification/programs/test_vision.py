@@ -141,4 +141,4 @@ def test_wrong_options_are_told(option, said, program):
 
 @pytest.mark.nightly
 def test_the_full_size_on_the_rtl(program):
-    as_stated("vision", rows(run(program, topology="hub:16", backend="engine").text))
+    as_stated("vision", rows(run(program, topology="hub:16", boards="rtl").text))

@@ -17,11 +17,9 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.system import System
 from nectar.verification import seeds
 
-MACHINES = {"engine": EngineMachine, "model": ModelMachine}
 FIBERS = [Fiber(0, "CAB1", "HUB1.P0", 80_000, 100_000), Fiber(1, "HUB1.P0", "CAB1", 80_000, 100_000)]
 
 
@@ -61,14 +59,14 @@ async def ask(cab, server):
         await (await cab.mailbox(2).receive()).read()
 
 
-def traffic(machine, **options):
+def traffic(boards, **options):
     """Runs a few datagrams over two HUBs. Returns the packet file and the recording."""
     file = io.BytesIO()
     listener = Listener(lambda fibers: PacketFile(file, "0", fibers), KINDS)
     recorder = Recorder(groups=NEEDED | EventGroup.SYMBOLS, listeners=[listener], **options)
     topology = load("chain:2")
     with recorder:
-        system = System.of(MACHINES[machine](topology, PROTOTYPE, recorder=recorder), topology, PROTOTYPE)
+        system = System.of(EngineMachine(topology, PROTOTYPE, boards=boards, recorder=recorder), topology, PROTOTYPE)
         try:
             import asyncio
 
@@ -108,9 +106,9 @@ def frames_of(symbols):
     return sorted(found)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_every_frame_is_in_the_file_with_the_time_of_its_first_symbol(machine):
-    data, recording = traffic(machine)
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_every_frame_is_in_the_file_with_the_time_of_its_first_symbol(boards):
+    data, recording = traffic(boards)
     with recording:
         expected = frames_of(recording.events([EventKind.SYMBOL]))
     got = read(data)
@@ -122,13 +120,13 @@ def test_every_frame_is_in_the_file_with_the_time_of_its_first_symbol(machine):
 
 
 def test_what_nobody_keeps_is_written_all_the_same():
-    data, _ = traffic("engine")
-    assert traffic("engine", store=False)[0] == data
+    data, _ = traffic("rtl")
+    assert traffic("rtl", store=False)[0] == data
 
 
 def test_a_limit_of_the_recording_is_none_of_the_packet_file():
-    data, _ = traffic("engine")
-    short, recording = traffic("engine", limit=4000)
+    data, _ = traffic("rtl")
+    short, recording = traffic("rtl", limit=4000)
     with recording:
         assert recording.dropped > 100
     assert short == data

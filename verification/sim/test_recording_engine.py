@@ -14,16 +14,16 @@ from nectar.sim.recording import Recording
 from nectar.sim.tap import Tap
 from nectar.software.packet import HEADER, Protocol
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, events, model, receive_all, send_all
+from nectar.verification.software.helpers import BOARDS, events, receive_all, send_all, simulated
 
 ALL = LEVELS["all"] | EventGroup.SYMBOLS
 FIBERS = [EventKind.PACKET_START, EventKind.PACKET, EventKind.COMMAND, EventKind.REPLY, EventKind.READY]
 
 
 @contextmanager
-def talked(backend="engine", recorded=ALL, faults=(), topology="chain:2x2", sizes=(0, 30, 1500, 4100)):
+def talked(boards="rtl", recorded=ALL, faults=(), topology="chain:2x2", sizes=(0, 30, 1500, 4100)):
     """A recorded system whose first two CABs have sent messages to the third, short, long and by circuit."""
-    with model(topology, faults, backend=backend, recorded=recorded) as system:
+    with simulated(topology, faults, boards=boards, recorded=recorded) as system:
         first, second, third = system.cabs[:3]
         contents = [seeds.rng("talk", size).randbytes(size) for size in sizes]
         for cab, switching in ((first, "packet"), (second, "auto")):
@@ -59,9 +59,9 @@ def test_packets_commands_replies_and_ready_signals_are_those_of_the_symbols():
     assert all(packet.mark == PacketMark.CRC_GOOD and len(packet.data) == packet.length for packet in packets)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_packets_carry_what_was_sent_and_keep_their_heads_alone_when_asked(backend):
-    with talked(backend, LEVELS["packets"]) as system:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_packets_carry_what_was_sent_and_keep_their_heads_alone_when_asked(boards):
+    with talked(boards, LEVELS["packets"]) as system:
         whole = [event for event in events(system, [EventKind.PACKET])]
         content = seeds.rng("talk", 1500).randbytes(1500)
         pieces = {}
@@ -70,16 +70,16 @@ def test_packets_carry_what_was_sent_and_keep_their_heads_alone_when_asked(backe
             if (packet.fiber.sender, length) == ("CAB1", 1500):
                 pieces[offset] = packet.data[16:-4]
         assert b"".join(data for _, data in sorted(pieces.items())) == content
-    with talked(backend, LEVELS["messages"]) as system:
+    with talked(boards, LEVELS["messages"]) as system:
         heads = events(system, [EventKind.PACKET])
     assert [(event.time_ps, event.length, event.data) for event in heads] == [
         (event.time_ps, event.length, event.data[:32]) for event in whole
     ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_messages_are_those_of_the_counters_and_are_joined_to_their_packets(backend):
-    with talked(backend) as system:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_messages_are_those_of_the_counters_and_are_joined_to_their_packets(boards):
+    with talked(boards) as system:
         found = events(system)
         counters = {cab.name: cab.datagram.counters for cab in system.cabs}
         links = {cab.name: cab.datalink.counters for cab in system.cabs}
@@ -111,8 +111,8 @@ def test_messages_are_those_of_the_counters_and_are_joined_to_their_packets(back
     assert len(sends) == len(delivered) == 8
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_threads_and_interrupts_take_the_time_that_the_events_say(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_threads_and_interrupts_take_the_time_that_the_events_say(boards):
     """A thread reads the clock as it begins and after each wait; the timer's interrupt lies in between."""
     seen = []
 
@@ -122,7 +122,7 @@ def test_threads_and_interrupts_take_the_time_that_the_events_say(backend):
             await cab.sleep(100)
         seen.append(await cab.door.now())
 
-    with model("hub:1", backend=backend, recorded=EventGroup.CPU) as system:
+    with simulated("hub:1", boards=boards, recorded=EventGroup.CPU) as system:
         system.spawn("CAB1", sleeper, name="sleeper")
         system.go()
         found = events(system)
@@ -167,7 +167,7 @@ def test_a_small_limit_on_the_engine_counts_all_that_comes_behind(tmp_path):
     def run(limit):
         path = tmp_path / f"{limit}"
         recorder = Recorder(path, groups=EventGroup.SYMBOLS, limit=limit)
-        with model("hub:2", backend="engine", recorded=recorder) as system:
+        with simulated("hub:2", boards="rtl", recorded=recorder) as system:
             system.spawn("CAB1", send_all, (2, 1), [bytes(1000)] * 20)
             system.spawn("CAB2", receive_all, 1, 20)
             system.go()
@@ -181,7 +181,7 @@ def test_a_small_limit_on_the_engine_counts_all_that_comes_behind(tmp_path):
 
 def test_connections_queues_and_interrupt_lines_are_those_that_symbols_and_software_see():
     """Two CABs send to a third at once: one packet waits in its HUB's input queue until the other's connection ends."""
-    with model("hub:3", backend="engine", recorded=ALL) as system:
+    with simulated("hub:3", boards="rtl", recorded=ALL) as system:
         for name in ("CAB1", "CAB2"):
             system.spawn(name, send_all, (3, 1), [bytes(900)] * 2)
         system.spawn("CAB3", receive_all, 1, 4)

@@ -16,7 +16,7 @@ from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.packet import LAST_FRAGMENT, MAX_DATA, pack
 from nectar.software.system import System
 
-from .helpers import drive, model
+from .helpers import drive, simulated
 
 __all__ = ["flow_control_cost", "latency_us", "routing_cost", "throughput", "upcall_us", "QUEUE_US"]
 
@@ -42,7 +42,7 @@ def latency_us(length, switching, topology="chain:3", source="CAB1", target="CAB
         message.free()
         return end
 
-    with model(topology, backend="engine") as system:
+    with simulated(topology, boards="rtl") as system:
         receiver = system.spawn(target, receive)
         sender = system.spawn(source, send, system.id_of(target))
         system.go()
@@ -86,7 +86,7 @@ def throughput(sending, packets=60, topology="chain:2", source="CAB1", target="C
         await cab.sleep(300)
         cab.memory.free(block)
 
-    with model(load(topology), backend="engine") as system:
+    with simulated(load(topology), boards="rtl") as system:
         sink = Sink(system, system.cab(target))
         system.spawn(source, send, system.id_of(target))
         system.go()

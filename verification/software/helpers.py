@@ -1,45 +1,46 @@
-"""What the tests of the software share: systems on the pure-Python model, and the running of them."""
+"""What the tests of the software share: systems on simulated boards, and the running of them."""
 
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 import hypothesis
 
 from nectar.hdl.host.events import EventKind
 from nectar.hdl.host.numbers import RESET_EDGES
+from nectar.hdl.hub.commands import STATUS_IN_USE, Op
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.datalink import Switching
 from nectar.software.datalink.options import Options
-from nectar.software.machine import Capability
 from nectar.software.system import System
 from nectar.verification import seeds
 
 __all__ = [
-    "BACKENDS",
+    "BOARDS",
     "FAST_RECOVERY",
+    "HubState",
     "PORTS",
     "clean",
     "cycles",
     "drive",
     "events",
     "held",
-    "hubs",
-    "model",
+    "hub_states",
     "nothing_leaks",
     "pattern",
     "properties",
     "receive_all",
     "run_task",
     "send_all",
+    "simulated",
     "small",
 ]
 
-#: Where scenarios run that are to run on the RTL too.
-BACKENDS = ["model", "engine"]
+#: Boards of scenarios that run on the RTL too.
+BOARDS = ["fast", "rtl"]
 
 #: Recovery fast enough for tests.
 FAST_RECOVERY = Options(
@@ -53,7 +54,7 @@ FAST_RECOVERY = Options(
     suspect_us=4_000,
 )
 
-#: Ports of the HUBs of a system that needs no more: on the engine they take a quarter of the time of the usual 16.
+#: Ports of the HUBs of a system that needs no more: on RTL boards they take a quarter of the time of the usual 16.
 PORTS = 4
 
 #: Simulated time that no test needs: one second, in picoseconds.
@@ -69,7 +70,7 @@ def drive(coroutine):
         coroutine.send(None)
     except StopIteration as stop:
         return stop.value
-    raise AssertionError("the model's run has suspended")
+    raise AssertionError("the run has suspended")
 
 
 def small(topology):
@@ -80,21 +81,17 @@ def small(topology):
 
 
 @contextmanager
-def model(topology="hub:2", faults=(), memory_bytes=1 << 20, backend="model", nodes=(), recorded=0, **options):
-    """A System on a ModelMachine (or on the engine), closed at the end. ``system.go()`` runs it within LIMIT.
+def simulated(topology="hub:2", faults=(), memory_bytes=1 << 20, boards="fast", nodes=(), recorded=0, **options):
+    """A System on simulated ``boards`` (``fast`` or ``rtl``), closed at the end. ``system.go()`` runs it within LIMIT.
 
-    ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the engine's boards have
-    1 Mbyte. ``faults`` are texts (docs/faults.md); ``system.placed`` has what counts them. A topology that is named,
-    and not explored, has small HUBs where these suffice. ``recorded``: groups of events that are recorded, or a
-    Recorder."""
+    ``nodes``: names of the CABs that have one. ``memory_bytes`` is what the software knows of; the boards have 1 Mbyte.
+    ``faults`` are texts (docs/faults.md); ``system.placed`` has what counts them. A topology that is named, and not
+    explored, has small HUBs where these suffice. ``recorded``: groups of events that are recorded, or a Recorder."""
     shape = load(topology)
     if isinstance(topology, str) and "routes" not in options:
         shape = small(shape)
     recorder = Recorder(groups=recorded) if recorded and isinstance(recorded, int) else recorded or None
-    if backend == "engine":
-        machine = EngineMachine(shape, PROTOTYPE, nodes=nodes, recorder=recorder)
-    else:
-        machine = ModelMachine(shape, PROTOTYPE, memory_bytes=memory_bytes, nodes=nodes, recorder=recorder)
+    machine = EngineMachine(shape, PROTOTYPE, nodes=nodes, boards=boards, recorder=recorder)
     system = System.of(machine, shape, memory_bytes=memory_bytes, **options)
     system.placed = [system.faults.add(fault) for fault in faults]
     system.go = lambda limit=LIMIT: drive(system.run(limit))
@@ -120,15 +117,38 @@ def cycles(system, *cabs):
     }
 
 
-def hubs(system):
-    """The HUBs of a system whose machine lets their state be looked at; else none."""
-    return system.machine.hubs.values() if Capability.HUBS in system.machine.capabilities else ()
+class HubState(NamedTuple):
+    """What a HUB says of itself: ``connections``, each (input, output), and ``errors`` counted at each port."""
+
+    connections: list
+    errors: list
+
+
+async def _state_of(cab, hub, ports):
+    """A task: the HubState of the HUB (its ID) on which the CAB hangs."""
+    outputs = [await cab.datalink.command(Op.STATUS_OUTPUT, hub, port) for port in range(ports)]
+    errors = [await cab.datalink.command(Op.STATUS_ERRORS, hub, port) for port in range(ports)]
+    return HubState([(value & ~STATUS_IN_USE, port) for port, value in enumerate(outputs) if value], errors)
+
+
+def hub_states(system):
+    """{name of a HUB: its HubState}: a CAB at each HUB asks it. Each HUB of ``system`` must have one."""
+    topology = system.topology
+    asking = {}
+    for fiber in topology.fibers:
+        for cab, hub in ((fiber.a, fiber.b), (fiber.b, fiber.a)):
+            if cab.port is None and hub.board not in asking:
+                of = topology.hubs[hub.board]
+                asking[hub.board] = system.spawn(cab.board, _state_of, of.id, of.ports)
+    assert asking.keys() == topology.hubs.keys(), "no CAB can ask"
+    system.go()
+    return {name: thread.result for name, thread in asking.items()}
 
 
 def run_task(task, *args, leaks=False, protected=False, **options):
     """Runs ``task(cab, *args)`` on CAB1 of a small system; returns its result. Nothing may be left, unless it
     ``leaks``."""
-    with model(**options) as system, nothing_leaks(system, not leaks):
+    with simulated(**options) as system, nothing_leaks(system, not leaks):
         thread = system.spawn("CAB1", task, *args, protected=protected)
         system.go()
         return thread.result
@@ -224,5 +244,4 @@ def clean(system, *ignored):
         for name in ("incomplete", "damaged", "orphans", "misdelivered", "malformed"):
             assert getattr(counters, name) == 0, (cab.name, name)
     assert sent == received
-    for hub in hubs(system):
-        assert not any(hub.errors), hub.name
+    assert not any(any(state.errors) for state in hub_states(system).values())

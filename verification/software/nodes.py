@@ -2,17 +2,17 @@
 
 import pytest
 
-from nectar.verification.software.helpers import model, nothing_leaks
+from nectar.verification.software.helpers import nothing_leaks, simulated
 
 __all__ = ["BOTH", "failing", "later", "one", "receive", "run", "send", "wait_and"]
 
 BOTH = ["CAB1", "CAB2"]
 
 
-def run(*processes, tasks=(), backend="model", nodes=BOTH, topology="hub:2", leaks=False):
+def run(*processes, tasks=(), boards="fast", nodes=BOTH, topology="hub:2", leaks=False):
     """Runs ``processes``, each (name of the CAB before the node, process, arguments), and ``tasks`` of CABs; their
     results. Nothing may be left behind."""
-    with model(topology, backend=backend, nodes=nodes) as system, nothing_leaks(system, not leaks, 10**12):
+    with simulated(topology, boards=boards, nodes=nodes) as system, nothing_leaks(system, not leaks, 10**12):
         threads = [system.node(name).spawn(process, *arguments) for name, process, *arguments in processes]
         threads += [system.spawn(name, task, *arguments) for name, task, *arguments in tasks]
         system.go()

@@ -5,7 +5,7 @@ Symbol errors, lost ready signals, replies and commands by rate, cuts of fibers 
 one message may be lost, doubled, reordered or damaged. A soak is a number of rounds; each is a new system, and replays
 from its seed:
 
-    python -m nectar.verification.software.soak --rounds 1 --seed 17 --backend engine
+    python -m nectar.verification.software.soak --rounds 1 --seed 17 --boards rtl
 """
 
 import argparse
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from nectar.software.datalink.options import Options
 from nectar.software.transport.options import MulticastOptions, RequestOptions, StreamOptions
 from nectar.verification import seeds
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 
 __all__ = ["Outcome", "Rates", "soak", "soak_round"]
 
@@ -251,7 +251,7 @@ def _strays(system):
     return count
 
 
-def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
+def soak_round(seed, boards="fast", count=40, rates=Rates(), topology=None):
     """One round: each CAB sends ``count`` messages by stream, ``count`` requests and half as many multicasts. Returns
     an Outcome.
 
@@ -261,14 +261,14 @@ def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
     topology = topology or rng.choice(TOPOLOGIES)
     events = []
     outcome = Outcome()
-    with model(topology, backend=backend, options=OPTIONS, seed=seed) as system:
+    with simulated(topology, boards=boards, options=OPTIONS, seed=seed) as system:
         used = [cab.memory.used for cab in system.cabs]
         placed = {text.partition(":")[2].partition("=")[0]: system.faults.add(text) for text in rates.faults()}
         flows = _start(system, rng, seed, count)
         finish = _disturb(system, rng, rates, events)
         try:
             system.go(LIMIT_PS)
-            simulated = system.time_ns / 1e6
+            simulated_ms = system.time_ns / 1e6
             finish()
             for fault in placed.values():
                 fault.end()
@@ -279,10 +279,10 @@ def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
             assert [cab.memory.used for cab in system.cabs] == used, "memory is kept"
         except BaseException as error:
             error.add_note(
-                f"soak seed {seed} on the {backend}, {topology}, {count} messages, NECTAR_SEED {seeds.seed()}"
+                f"soak seed {seed} on {boards} boards, {topology}, {count} messages, NECTAR_SEED {seeds.seed()}"
             )
             raise
-        outcome.rounds, outcome.simulated_ms = 1, simulated
+        outcome.rounds, outcome.simulated_ms = 1, simulated_ms
         outcome.hits = {name: fault.hits for name, fault in placed.items()}
         outcome.hits |= {
             "cuts": sum(event.fault.what == "cut" for _, event in events),
@@ -305,7 +305,7 @@ def soak_round(seed, backend="model", count=40, rates=Rates(), topology=None):
     return outcome
 
 
-def soak(seed, messages=None, seconds=None, backend="model", count=40, tell=None, rates=Rates()):
+def soak(seed, messages=None, seconds=None, boards="fast", count=40, tell=None, rates=Rates()):
     """Rounds until ``messages`` have arrived, or ``seconds`` of this machine have passed. Returns the Outcome of
     all."""
     begun = time.monotonic()
@@ -314,7 +314,7 @@ def soak(seed, messages=None, seconds=None, backend="model", count=40, tell=None
     while (messages is None or total.total < messages) and (
         seconds is None or time.monotonic() - begun < seconds or not number
     ):
-        total.add(soak_round(seed * 1_000_000 + number, backend, count, rates))
+        total.add(soak_round(seed * 1_000_000 + number, boards, count, rates))
         number += 1
         if tell:
             tell(total)
@@ -327,11 +327,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--count", type=int, default=40, help="messages of each flow")
-    parser.add_argument("--backend", default="model")
+    parser.add_argument("--boards", default="fast")
     options = parser.parse_args()
     total = Outcome()
     for number in range(options.rounds):
-        total.add(soak_round(options.seed + number, options.backend, options.count))
+        total.add(soak_round(options.seed + number, options.boards, options.count))
         print(f"up to seed {options.seed + number}: {total}", flush=True)
 
 

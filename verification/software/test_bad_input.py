@@ -9,7 +9,7 @@ import pytest
 from nectar.software import errors
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.transport.datagram import MAX_MESSAGE
-from nectar.verification.software.helpers import BACKENDS, drive, held, model, pattern
+from nectar.verification.software.helpers import BOARDS, drive, held, pattern, simulated
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 BOX, SERVICE, PORT, OTHER, SILENT, TIMEOUT = 5, 7, 9, 99, 2, 3000
@@ -290,19 +290,19 @@ def test_the_pages_agree_with_each_other_and_with_what_is_looked_at_here():
 
 
 def cases():
-    """Each mistake on each back end; those of which each takes half a minute by night."""
+    """Each mistake on each kind of boards; those of which each takes half a minute by night."""
     for (what, call), (_, peer, _) in CASES.items():
-        for backend in BACKENDS:
-            slow = backend == "engine" and peer == SILENT and call != "multicast.send"
-            yield pytest.param(what, call, backend, marks=[pytest.mark.nightly] if slow else [])
+        for boards in BOARDS:
+            slow = boards == "rtl" and peer == SILENT and call != "multicast.send"
+            yield pytest.param(what, call, boards, marks=[pytest.mark.nightly] if slow else [])
 
 
-@pytest.mark.parametrize("what, call, backend", list(cases()))
-def test_a_mistake_has_an_error_of_its_own_in_time_and_nobody_else_notices(what, call, backend):
+@pytest.mark.parametrize("what, call, boards", list(cases()))
+def test_a_mistake_has_an_error_of_its_own_in_time_and_nobody_else_notices(what, call, boards):
     name, longest = rows()[what, call]
     mistake, peer, ready = CASES[what, call]
     over = []
-    with model("hub:4", backend=backend) as system:
+    with simulated("hub:4", boards=boards) as system:
         before = held(system)
         running = [cab for cab in system.cabs if cab.name != "CAB2" or peer != SILENT]
         for cab in running:

@@ -9,7 +9,7 @@ from nectar.software.errors import MessageTooLong, ProgramError
 from nectar.software.packet import LAST_FRAGMENT, Protocol, pack
 from nectar.verification.software.test_datalink import QUICK
 
-from .helpers import model, receive_all
+from .helpers import receive_all, simulated
 
 
 async def _raw(cab, headers):
@@ -36,7 +36,7 @@ async def _raw(cab, headers):
     ids=["protocol", "destination", "length", "last too early", "no beginning", "longer than said"],
 )
 def test_odd_packets_are_dropped_and_counted(header, where, counter):
-    with model(options=QUICK) as system:
+    with simulated(options=QUICK) as system:
         system.spawn("CAB1", _raw, [header, header])
         receiver = system.spawn("CAB2", receive_all, 1, 1)
         system.go()
@@ -60,7 +60,7 @@ def test_a_packet_without_a_whole_header_is_dropped_and_counted():
             await cab.sleep(100)
         await cab.datagram.send((2, 0), b"good")
 
-    with model(options=QUICK) as system:
+    with simulated(options=QUICK) as system:
         system.spawn("CAB1", send)
         receiver = system.spawn("CAB2", receive_all, 0, 1)
         system.go()
@@ -78,7 +78,7 @@ def test_a_packet_of_more_areas_than_the_list_has_entries_is_refused():
         assert cab.datalink.out.lock.holder is None
         await cab.datagram.send((2, 1), b"good")
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", send)
         receiver = system.spawn("CAB2", receive_all, 1, 1)
         system.go()
@@ -94,7 +94,7 @@ def test_a_protocol_that_names_no_place_in_data_memory_ends_the_run():
         await cab.datalink.send(cab.datalink.route(2), bytes([77]) + bytes(15), ())
         await cab.sleep(1000)
 
-    with model() as system:
+    with simulated() as system:
         system.cab("CAB2").datalink.register(77, Wrong())
         system.spawn("CAB1", send)
         with pytest.raises(ProgramError, match="at interrupt level: bus error: store to 0x200050"):

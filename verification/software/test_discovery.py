@@ -1,4 +1,4 @@
-"""Discovery: each CAB finds out by itself what the network looks like. On the model, and on the RTL.
+"""Discovery: each CAB finds out by itself what the network looks like. On fast boards, and on the RTL.
 
 Sources: fact S10; *Network-Based Multicomputers*, section 5.3.2; docs/routing.md.
 """
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.datalink.map import Map
 from nectar.software.datalink.options import Options
 from nectar.software.datalink.routes import named_routes
@@ -19,18 +18,18 @@ from nectar.software.errors import NoReply, NoRoute, ProgramError
 from nectar.software.system import System
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, drive, model, receive_all
+from .helpers import BOARDS, drive, receive_all, simulated
 from .test_routes import ring
 
 
-def explored(topology, backend="model", **options):
+def explored(topology, boards="fast", **options):
     """Lets all CABs explore; checks every map and table against the topology, and that no memory is kept. Returns
-    the closed system."""
+    the closed system; its ``struck`` tells how often faults have struck."""
 
     async def look(cab):
         await cab.sleep(3000)
 
-    with model(topology, backend=backend, routes="discovered", **options) as system:
+    with simulated(topology, boards=boards, routes="discovered", **options) as system:
         used = {cab.id: cab.memory.used for cab in system.cabs}
         for name in system.topology.cabs:
             system.spawn(name, look)
@@ -42,6 +41,7 @@ def explored(topology, backend="model", **options):
             assert cab.datalink.discovery.chart == chart, name
             assert cab.datalink.routes == {system.id_of(other): hops for other, hops in routes[name].items()}
             assert cab.memory.used == used[cab.id] and cab.datalink.out.lock.holder is None
+        system.struck = sum(fault.hits for fault in system.placed)
         return system
 
 
@@ -79,14 +79,14 @@ def test_what_all_cabs_find_at_once_is_what_there_is(topology):
 
 @pytest.mark.parametrize("topology", ["hub:4", odd(16, 16, 16)], ids=["hub:4", "odd"])
 def test_what_all_cabs_find_in_the_rtl_is_what_there_is(topology):
-    explored(topology, "engine")
+    explored(topology, "rtl")
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("topology", ["hub:16", "chain:4", "mesh:4x4", "figure7"])
-def test_what_all_cabs_find_on_every_built_in_shape_is_what_there_is(topology, backend):
-    explored(topology, backend)
+def test_what_all_cabs_find_on_every_built_in_shape_is_what_there_is(topology, boards):
+    explored(topology, boards)
 
 
 @starts_with(seeds.seed())
@@ -153,7 +153,7 @@ def routed(seed):
 
     topology = cyclic(seed)
     routes = named_routes(topology)
-    with model(topology, routes="discovered") as system:
+    with simulated(topology, routes="discovered") as system:
         for cab in system.cabs:
             cab.spawn(serve)
             cab.mailbox(1).on_arrival = lambda message: message.free() or True
@@ -180,15 +180,15 @@ def test_tables_are_whole_on_many_networks(seed):
     routed(seed)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_messages_go_everywhere_by_routes_that_were_found(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_messages_go_everywhere_by_routes_that_were_found(boards):
     async def talk(cab, others):
         for other in others:
             await cab.datagram.send((other, 1), bytes([cab.id]))
         return await receive_all(cab, 1, len(others))
 
     topology = odd(16, 16, 16)
-    with model(topology, backend=backend, routes="discovered") as system:
+    with simulated(topology, boards=boards, routes="discovered") as system:
         ids = {cab.id for cab in system.cabs}
         threads = {cab.id: system.spawn(cab.name, talk, ids - {cab.id}) for cab in system.cabs}
         system.go()
@@ -206,20 +206,20 @@ def test_lost_questions_and_answers_are_asked_again(kind):
     system = explored(
         topology, faults=[f"{name}:lost-{kind},nth={rng.randrange(1, 9)}" for name in rng.sample(names, 12)]
     )
-    assert any(fault.hits for fault in system.placed)
+    assert system.struck
     assert sum(cab.datalink.counters.asked_again for cab in system.cabs)
 
 
-def late(topology, backend, *missing):
+def late(topology, boards, *missing):
     """A System whose CABs ``missing`` have no software; and a function that gives one of them its own."""
-    machine = EngineMachine(topology, PROTOTYPE) if backend == "engine" else ModelMachine(topology, PROTOTYPE)
+    machine = EngineMachine(topology, PROTOTYPE, boards=boards)
     system = System(machine, {name: board.id for name, board in topology.cabs.items() if name not in missing}, None)
     return system
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_board_that_is_silent_is_not_there(backend):
-    system = late(load("hub:3"), backend, "CAB2")
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_board_that_is_silent_is_not_there(boards):
+    system = late(load("hub:3"), boards, "CAB2")
 
     async def look(cab):
         with pytest.raises(NoRoute, match="no route to CAB 2; it knows .3."):
@@ -249,7 +249,7 @@ def test_a_cab_that_starts_again_is_found_and_finds():
         await cab.datagram.send((1, 1), b"back")
         return await receive_all(cab, 1, 1)
 
-    with model("figure7", routes="discovered") as system:
+    with simulated("figure7", routes="discovered") as system:
         system.faults.stop("CAB5", at_us=15_000, for_us=3_000)
         asked = []
         system.on_restart = lambda cab: asked.append(system.spawn("CAB5", ask))
@@ -275,7 +275,7 @@ def test_a_cab_that_starts_late_is_known_when_it_has_said_where_it_is():
     async def receive(cab):
         return await receive_all(cab, 1, 1)
 
-    with model("hub:4", routes="discovered") as system:
+    with simulated("hub:4", routes="discovered") as system:
         system.faults.stop("CAB4", at_us=0.5, for_us=4_000)
         threads = []
         system.on_restart = lambda cab: threads.append(system.spawn("CAB4", receive))
@@ -300,7 +300,7 @@ def test_a_cab_whose_announcement_is_lost_is_looked_for_when_it_is_needed():
     async def receive(cab):
         return await receive_all(cab, 1, 1)
 
-    with model(
+    with simulated(
         "hub:4",
         routes="discovered",
         options=Options(again_us=1000, watch_us=500, ready_us=1000),
@@ -334,7 +334,9 @@ def test_a_cab_that_is_not_known_is_looked_for_when_it_is_to_be_answered(protoco
             await (await service.receive()).reply()
 
     options = Options(watch_us=500, ready_us=1000)
-    with model("hub:4", routes="discovered", options=options, faults=["CAB4->HUB1.P3:lost-start,times=3"]) as system:
+    with simulated(
+        "hub:4", routes="discovered", options=options, faults=["CAB4->HUB1.P3:lost-start,times=3"]
+    ) as system:
         system.faults.stop("CAB4", at_us=0.5, for_us=4_000)
         asked = []
         system.on_restart = lambda cab: asked.append(system.spawn("CAB4", ask))
@@ -350,15 +352,15 @@ def test_a_cab_that_is_not_known_is_looked_for_when_it_is_to_be_answered(protoco
         assert waiter.result == (True, 2)
 
 
-@pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
-def test_a_cab_explores_while_the_others_keep_the_network_busy(backend):
+@pytest.mark.parametrize("boards", ["fast", pytest.param("rtl", marks=pytest.mark.nightly)])
+def test_a_cab_explores_while_the_others_keep_the_network_busy(boards):
     """Whoever explores never waits for a channel while it holds others, and gets through; no message is lost by it."""
 
     async def send(cab, other, count):
         for number in range(count):
             await cab.datagram.send((other, 1), bytes([number]) * 900)
 
-    with model("mesh:2x2", backend=backend, routes="discovered") as system:
+    with simulated("mesh:2x2", boards=boards, routes="discovered") as system:
         system.faults.stop("CAB4", at_us=9_000, for_us=200)
         maps = []
 
@@ -379,7 +381,7 @@ def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
     async def work(cab):
         raise AssertionError("it must not begin")
 
-    with model("hub:2", routes="discovered", faults=["HUB1.P0->CAB1:lost-reply=1"]) as system:
+    with simulated("hub:2", routes="discovered", faults=["HUB1.P0->CAB1:lost-reply=1"]) as system:
         system.spawn("CAB1", work)
         with pytest.raises(ProgramError, match="no HUB answers to CAB1: is its fiber whole") as caught:
             system.go()
@@ -387,7 +389,7 @@ def test_tasks_on_a_cab_whose_hub_is_dead_hear_of_it():
 
 
 def test_a_hub_that_does_not_answer_is_left_out_with_all_behind_it():
-    with model("chain:3", routes="discovered", faults=["HUB2.P2->HUB1.P1:lost-reply=1"]) as system:
+    with simulated("chain:3", routes="discovered", faults=["HUB2.P2->HUB1.P1:lost-reply=1"]) as system:
 
         async def look(cab):
             return dict(cab.datalink.routes)
@@ -400,17 +402,17 @@ def test_a_hub_that_does_not_answer_is_left_out_with_all_behind_it():
 
 def test_where_routes_come_from_must_be_one_of_two():
     shape = load("hub:2")
-    machine = ModelMachine(shape, PROTOTYPE)
+    machine = EngineMachine(shape, PROTOTYPE, boards="fast")
     with pytest.raises(ValueError, match="'given' or 'discovered', not 'guessed'"):
         System.of(machine, shape, routes="guessed")
     machine.close()
 
 
 # -- what it costs -----------------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("topology, most_us", [("hub:2", 1500), ("hub:16", 4000), ("mesh:2x2", 8000)])
-def test_exploring_takes_no_longer_than_stated(topology, most_us, backend):
+def test_exploring_takes_no_longer_than_stated(topology, most_us, boards):
     """docs/routing.md: some milliseconds, once, with all CABs at it."""
-    system = explored(topology, backend)
+    system = explored(topology, boards)
     longest = max(cab.datalink.discovery.taken_us for cab in system.cabs)
     assert 100 < longest < most_us

@@ -6,13 +6,13 @@ from nectar.software.errors import EndThread, ThreadEnded, TimedOut
 from nectar.software.kernel.lock import Lock
 from nectar.software.kernel.mailbox import Mailbox
 
-from .helpers import BACKENDS, LIMIT, drive, model, nothing_leaks, run_task
+from .helpers import BOARDS, LIMIT, drive, nothing_leaks, run_task, simulated
 from .waits import WAITS, for_a_lock, for_memory, for_the_memory_of_a_place, message
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_thread_is_ended_in_each_kind_of_wait(wait, backend):
+def test_a_thread_is_ended_in_each_kind_of_wait(wait, boards):
     log = []
 
     async def waiter(cab, call):
@@ -37,7 +37,7 @@ def test_a_thread_is_ended_in_each_kind_of_wait(wait, backend):
         thread.end()
         return thread
 
-    thread = run_task(main, backend=backend)
+    thread = run_task(main, boards=boards)
     assert log == ["finally"] and isinstance(thread.error, ThreadEnded)
 
 
@@ -206,8 +206,8 @@ def test_messages_that_were_not_taken_keep_their_order():
     assert run_task(main) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_thread_that_sends_is_ended_when_what_it_has_begun_is_done(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_thread_that_sends_is_ended_when_what_it_has_begun_is_done(boards):
     """Ended at any time of sending messages of many packets: those that arrive are whole, and nothing is left
     behind."""
 
@@ -228,7 +228,7 @@ def test_a_thread_that_sends_is_ended_when_what_it_has_begun_is_done(backend):
             got.append(await letter.read())
             letter.free()
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         data, got = bytes(range(256)) * 40, []
         with nothing_leaks(system):
             system.cab("CAB2").spawn(reader, got)
@@ -249,7 +249,7 @@ def test_closing_a_system_with_waits_of_every_kind_ends_them():
         finally:
             log.append(wait)
 
-    with model() as system:
+    with simulated() as system:
         for wait in WAITS:
             if wait not in (for_a_lock, for_memory, for_the_memory_of_a_place):
                 system.cab("CAB1").spawn(waiter, wait)

@@ -6,7 +6,7 @@ from nectar.software.errors import CapabilityError, FaultError
 from nectar.software.faults import KINDS, SYMBOL_FAULTS, Fault, directions, load
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, PORTS, model
+from .helpers import BOARDS, PORTS, simulated
 
 FIBERS = [("CAB1", "HUB1.P0"), ("HUB1.P0", "CAB1"), ("CAB2", "HUB1.P1"), ("HUB1.P1", "CAB2")]
 
@@ -162,17 +162,17 @@ def test_where_names_directions():
         ("HUB1:stop", "there is no CAB HUB1; there are CAB1, CAB2"),
     ],
 )
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_fault_somewhere_else_is_refused(backend, fault, message):
-    with model(backend=backend) as system:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_fault_somewhere_else_is_refused(boards, fault, message):
+    with simulated(boards=boards) as system:
         with pytest.raises(FaultError) as caught:
             system.faults.add(fault)
         assert message in str(caught.value) and not system.faults.report()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_fault_in_the_past_and_a_late_seed_are_refused(backend):
-    with model(backend=backend) as system:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_fault_in_the_past_and_a_late_seed_are_refused(boards):
+    with simulated(boards=boards) as system:
         system.faults.seed = 5
         with pytest.raises(FaultError, match="a seed is a whole number, not 'x'"):
             system.faults.seed = "x"
@@ -197,7 +197,7 @@ def test_a_machine_without_faults_says_so():
 
 
 def test_a_hub_without_free_port_cannot_be_told_to_disable_one():
-    with model("hub:16", backend="engine") as system:
+    with simulated("hub:16", boards="rtl") as system:
         with pytest.raises(FaultError, match="HUB1 has a fiber at each of its ports"):
             system.faults.disable("HUB1.P3")
         system.faults.reset("HUB1")

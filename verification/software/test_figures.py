@@ -9,7 +9,7 @@ from nectar.software.datalink.datalink import Switching
 from nectar.software.transport.datagram import CIRCUIT_FROM
 
 from .figures import QUEUE_US, flow_control_cost, latency_us, routing_cost, upcall_us
-from .helpers import model, pattern, receive_all, send_all
+from .helpers import pattern, receive_all, send_all, simulated
 
 
 def test_flow_control_in_software_costs_less_than_a_tenth():
@@ -50,7 +50,7 @@ def test_messages_are_switched_by_what_is_faster_for_their_size(topology, target
 
 def test_messages_of_all_sizes_arrive_under_automatic_switching():
     messages = [pattern(length) for length in (0, 1, 1004, CIRCUIT_FROM - 1, CIRCUIT_FROM, 20_000)]
-    with model("chain:2") as system:
+    with simulated("chain:2") as system:
         used = [cab.memory.used for cab in system.cabs]
         system.spawn("CAB1", send_all, (2, 1), messages, Switching.AUTO)
         receiver = system.spawn("CAB2", receive_all, 1, len(messages))

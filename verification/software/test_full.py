@@ -4,10 +4,10 @@ import pytest
 
 from nectar.software.kernel.mailbox import Mailbox
 
-from .helpers import model, receive_all, run_task
+from .helpers import receive_all, run_task, simulated
 
 BOX, SERVICE = 3, 7
-ENGINE = pytest.param("engine", marks=pytest.mark.nightly)
+RTL = pytest.param("rtl", marks=pytest.mark.nightly)
 
 
 async def serve(cab):
@@ -39,9 +39,9 @@ async def use_up(cab):
         pass
 
 
-def flooded(room, backend):
+def flooded(room, boards):
     """Ten CABs send 30 datagrams each to CAB1, and call each other: (longest call in microseconds, CAB1)."""
-    with model("hub:11", backend=backend) as system:
+    with simulated("hub:11", boards=boards) as system:
         for cab in system.cabs:
             cab.spawn(serve)
         if room:
@@ -57,11 +57,11 @@ def flooded(room, backend):
         return max(thread.result for thread in callers), system.cab("CAB1")
 
 
-@pytest.mark.parametrize("backend", ["model", ENGINE])
-def test_a_full_cab_that_is_flooded_costs_calls_between_others_the_time_of_one_packet_that_waits(backend):
+@pytest.mark.parametrize("boards", ["fast", RTL])
+def test_a_full_cab_that_is_flooded_costs_calls_between_others_the_time_of_one_packet_that_waits(boards):
     """docs/errors.md: 10 ms more than if it had room, once: ``hold_us`` and what that leaves to be caught up."""
-    usual, _ = flooded(True, backend)
-    longest, full = flooded(False, backend)
+    usual, _ = flooded(True, boards)
+    longest, full = flooded(False, boards)
     assert longest <= usual + 10_000
     assert full.datalink.counters.hold_expired == 1 and full.datagram.counters.no_room == 299
 
@@ -81,7 +81,7 @@ def test_a_full_mailbox_takes_the_next_message_as_soon_as_it_has_room():
         await cab.sleep(14_000)
         return await receive_all(cab, BOX, 3, pause_us=2500)
 
-    with model("hub:2") as system:
+    with simulated("hub:2") as system:
         system.spawn("CAB1", send)
         others = system.spawn("CAB2", receive_all, BOX + 1, 12)
         reader = system.spawn("CAB2", read)

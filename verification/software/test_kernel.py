@@ -6,7 +6,7 @@ from nectar.software.costs import PROTOTYPE, Costs
 from nectar.software.errors import ProgramError
 from nectar.software.kernel.lock import Lock
 
-from .helpers import model, run_task
+from .helpers import run_task, simulated
 
 
 async def _cycles(cab):
@@ -56,7 +56,7 @@ def test_threads_run_in_turns_and_are_never_preempted():
             log.append((name, step, "ends"))
             await cab.pause()
 
-    with model() as system:
+    with simulated() as system:
         for name in "abc":
             system.spawn("CAB1", worker, name)
         system.go()
@@ -128,7 +128,7 @@ def test_an_exception_that_nobody_waits_for_ends_the_run():
         cab.spawn(child, name="the culprit")
         await cab.sleep(1000)
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB2", main)
         with pytest.raises(ProgramError, match="the culprit on CAB2.*ZeroDivisionError: child") as caught:
             system.go()
@@ -137,7 +137,7 @@ def test_an_exception_that_nobody_waits_for_ends_the_run():
 
 @pytest.mark.parametrize("protected", [False, True])
 def test_a_task_must_be_a_function(protected):
-    with model() as system:
+    with simulated() as system:
         with pytest.raises(TypeError, match="a task is a function, not 5"):
             system.spawn("CAB1", 5, protected=protected)
 
@@ -262,7 +262,7 @@ def test_closing_runs_what_threads_want_done_at_their_end():
         finally:
             log.append(cab.name)
 
-    with model() as system:
+    with simulated() as system:
         for name in ("CAB1", "CAB2"):
             system.spawn(name, main)
         with pytest.raises(ProgramError, match="nothing can happen"):

@@ -13,7 +13,7 @@ from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.latency import NEEDED, stages
 from nectar.software.system import System
 
-from .helpers import drive, model
+from .helpers import drive, simulated
 
 
 @contextmanager
@@ -94,6 +94,6 @@ def test_what_was_not_recorded_is_told():
     with ran(("CAB3", send, 1, [40])) as recording:
         with pytest.raises(ProgramError, match="datagram 0 from CAB 3 to CAB 1 was not received at CAB1"):
             stages(recording, "CAB3", "CAB1")
-    with model(recorded=LEVELS["messages"]) as system, system.recorder.recording() as recording:
+    with simulated(recorded=LEVELS["messages"]) as system, system.recorder.recording() as recording:
         with pytest.raises(ProgramError, match="lacks events .*: write TRACE = True into the program, or record"):
             stages(recording, "CAB1", "CAB2")

@@ -13,14 +13,13 @@ from nectar.software import machine as door
 from nectar.software.backends.cable.machine import CableMachine
 from nectar.software.backends.cocotb.machine import CocotbMachine
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.errors import CapabilityError, ProgramError
 from nectar.software.machine import Capability, Machine, require
 from nectar.software.system import System
 from nectar.verification.imports import ROOT, imported
-from nectar.verification.software.helpers import hubs, model
+from nectar.verification.software.helpers import BOARDS
 
-CLASSES = (EngineMachine, ModelMachine, CocotbMachine, CableMachine)
+CLASSES = (EngineMachine, CocotbMachine, CableMachine)
 PROTOCOLS = {capability: getattr(door, f"MachineWith{capability.name.title()}") for capability in Capability}
 
 
@@ -53,17 +52,17 @@ def test_a_machine_that_has_all_members_of_a_capability_states_it(made):
     assert set(able) == made.capabilities
 
 
-@pytest.mark.parametrize("made", (EngineMachine, ModelMachine))
-def test_the_calls_take_what_the_page_says(made):
+def test_the_calls_take_what_the_page_says():
+    made = EngineMachine
     for protocol in (Machine, *(PROTOCOLS[capability] for capability in made.capabilities)):
         for name in members(protocol):
             if inspect.isfunction(inspect.getattr_static(protocol, name, None)):
                 assert inspect.signature(getattr(made, name)) == inspect.signature(getattr(protocol, name)), name
 
 
-@pytest.mark.parametrize("made", (EngineMachine, ModelMachine))
-def test_the_members_are_there_when_it_is_made(made):
-    with contextlib.closing(made(load("hub:2"), PROTOTYPE)) as machine:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_the_members_are_there_when_it_is_made(boards):
+    with contextlib.closing(EngineMachine(load("hub:2"), PROTOTYPE, boards=boards)) as machine:
         for protocol in (Machine, *(PROTOCOLS[capability] for capability in machine.capabilities)):
             assert all(hasattr(machine, name) for name in members(protocol))
 
@@ -81,8 +80,8 @@ def test_what_is_missing_is_told(capability):
         )
 
 
-class Bare(ModelMachine):
-    """The model without what a machine need not have."""
+class Bare(EngineMachine):
+    """The engine's machine without what a machine need not have."""
 
     capabilities = frozenset()
     fibers = hub_ports = plan = property(lambda self: pytest.fail("was asked for"), lambda self, value: None)
@@ -90,19 +89,14 @@ class Bare(ModelMachine):
 
 def test_a_system_on_a_machine_without_capabilities_asks_for_none():
     shape = load("hub:2")
-    with contextlib.closing(System.of(Bare(shape, PROTOTYPE), shape)) as system:
-        assert system.recorder is None and not hubs(system)
+    with contextlib.closing(System.of(Bare(shape, PROTOTYPE, boards="fast"), shape)) as system:
+        assert system.recorder is None
         with pytest.raises(CapabilityError, match="Bare has no nodes behind its CABs"):
             system.node("CAB1")
         with pytest.raises(CapabilityError, match="Bare has no faults on demand"):
             system.faults.cut("CAB1")
         with pytest.raises(ProgramError, match="no CAB 'CAB9'"):
             system.node("CAB9")
-
-
-def test_the_state_of_hubs_is_seen_where_it_can_be():
-    with model() as system:
-        assert [hub.connections for hub in hubs(system)] == [[]]
 
 
 def test_the_table_of_the_manual_says_what_the_machines_state():
@@ -121,7 +115,7 @@ def test_the_table_of_the_manual_says_what_the_machines_state():
 def test_no_back_end_imports_another():
     folder = ROOT / "software" / "backends"
     rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert rooms == {"cable", "cocotb", "engine", "model"}
+    assert rooms == {"cable", "cocotb", "engine"}
     wrong = {
         str(path.relative_to(folder)): sorted(others)
         for room in rooms

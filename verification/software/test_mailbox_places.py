@@ -11,7 +11,7 @@ from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.kernel.memory import Memory
 from nectar.software.kernel.message import Message
 
-from .helpers import BACKENDS, model, nothing_leaks, properties, run_task
+from .helpers import BOARDS, nothing_leaks, properties, run_task, simulated
 
 SIZE = 1 << 14
 
@@ -376,8 +376,8 @@ def test_a_message_that_its_reader_did_not_take_is_freed_if_the_mailbox_is_close
     run_task(main)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_upcall_gets_messages_in_place_of_a_reader_at_interrupt_level(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_an_upcall_gets_messages_in_place_of_a_reader_at_interrupt_level(boards):
     async def sender(cab):
         for number in range(6):
             await cab.datagram.send((1, 4), bytes([number]) * 100)
@@ -405,14 +405,14 @@ def test_an_upcall_gets_messages_in_place_of_a_reader_at_interrupt_level(backend
         box.try_put(message(cab, 9))
         assert (await box.take()).number == 9
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         system.spawn("CAB1", main)
         system.spawn("CAB2", sender)
         system.go()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_datagrams_are_held_in_front_of_a_full_mailbox_then_dropped_and_dropped_at_once_where_they_never_fit(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_datagrams_are_held_in_front_of_a_full_mailbox_then_dropped_and_dropped_at_once_where_they_never_fit(boards):
     async def sender(cab, mailbox, length):
         for _ in range(2):
             await cab.datagram.send((1, mailbox), bytes(length))
@@ -421,7 +421,7 @@ def test_datagrams_are_held_in_front_of_a_full_mailbox_then_dropped_and_dropped_
         for letter in [await cab.mailbox(4).take() for _ in range(1)]:
             letter.free()
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         cab = system.cab("CAB1")
         cab.mailbox(4).capacity = 1
         cab.mailbox(5).capacity_bytes = 1000

@@ -9,14 +9,14 @@ from nectar.software.datalink.options import Options
 from nectar.software.errors import CircuitError
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, model
+from .helpers import BOARDS, simulated
 from .test_routes import ring
 
 
-def traffic(topology, count, switching, backend="model", size=200, members=4):
+def traffic(topology, count, switching, boards="fast", size=200, members=4):
     """Every CAB sends ``count`` multicasts, and as many messages to one, to CABs drawn at random; checks that all
     arrive."""
-    with model(topology, backend=backend) as system:
+    with simulated(topology, boards=boards) as system:
         ids = sorted(cab.id for cab in system.cabs)
         used = {cab.id: cab.memory.used for cab in system.cabs}
         rng = seeds.rng("multicast", str(topology), switching)
@@ -73,7 +73,7 @@ def test_concurrent_multicasts_where_the_shortest_ways_form_circles_all_arrive(t
 
 
 def test_concurrent_multicasts_on_the_rtl_all_arrive():
-    traffic("mesh:2x2", 4, "both", "engine", members=3)
+    traffic("mesh:2x2", 4, "both", "rtl", members=3)
 
 
 def test_a_multicast_by_packets_over_branching_hubs_is_refused_like_a_circuit():
@@ -87,7 +87,7 @@ def test_a_multicast_by_packets_over_branching_hubs_is_refused_like_a_circuit():
         await cab.datagram.send((members[0], 1), b"x", "packet")
         return route.stages
 
-    with model("mesh:2x2", options=Options(reply_us=1000, status_us=100, attempts=2, asks=2)) as system:
+    with simulated("mesh:2x2", options=Options(reply_us=1000, status_us=100, attempts=2, asks=2)) as system:
         system.faults.disable("HUB4.P0")
         sender = system.spawn("CAB1", send, [2, 4])
         system.go()
@@ -95,6 +95,6 @@ def test_a_multicast_by_packets_over_branching_hubs_is_refused_like_a_circuit():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_many_concurrent_multicasts_on_a_mesh_all_arrive(backend):
-    traffic("mesh:4x4", 12, "both", backend, members=6)
+@pytest.mark.parametrize("boards", BOARDS)
+def test_many_concurrent_multicasts_on_a_mesh_all_arrive(boards):
+    traffic("mesh:4x4", 12, "both", boards, members=6)

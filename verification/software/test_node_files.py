@@ -1,4 +1,4 @@
-"""Files of the node, for tasks of its CAB: by VME interrupt, on the pure-Python model and on the RTL; docs/nodes.md."""
+"""Files of the node, for tasks of its CAB: by VME interrupt, on fast boards and on the RTL; docs/nodes.md."""
 
 import os
 
@@ -8,18 +8,18 @@ from nectar.software.errors import FileError, FileMissing, FileRefused, MessageT
 from nectar.software.node.fileserver import MOST_FILES
 from nectar.software.node.layout import CHUNK, FILES, FileStatus
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, model, nothing_leaks, pattern
+from nectar.verification.software.helpers import BOARDS, nothing_leaks, pattern, simulated
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
-def run(task, *arguments, folder=None, protected=False, backend="model", prepare=None, nodes=("CAB1",)):
+def run(task, *arguments, folder=None, protected=False, boards="fast", prepare=None, nodes=("CAB1",)):
     """Runs ``task(cab, ...)`` on CAB1, whose node lends ``folder``; its result. Nothing may be left, open files
     neither."""
-    with model("hub:1", backend=backend, nodes=nodes) as system, nothing_leaks(system):
+    with simulated("hub:1", boards=boards, nodes=nodes) as system, nothing_leaks(system):
         if folder is not None:
             system.node("CAB1").lend(folder)
         if prepare is not None:
@@ -45,18 +45,18 @@ async def fetch(cab, path, length=1 << 20):
 
 @pytest.mark.parametrize("protected", [False, True], ids=["plain", "protected"])
 @pytest.mark.parametrize("size", [0, 1, CHUNK, 3 * CHUNK + 7])
-def test_what_is_written_is_read(size, protected, backend, tmp_path):
+def test_what_is_written_is_read(size, protected, boards, tmp_path):
     data = pattern(size)
 
     async def task(cab):
         await store(cab, "a", data)
         return await fetch(cab, "a")
 
-    assert run(task, folder=tmp_path, protected=protected, backend=backend) == data
+    assert run(task, folder=tmp_path, protected=protected, boards=boards) == data
     assert (tmp_path / "a").read_bytes() == data
 
 
-def test_a_file_goes_on_where_the_last_call_has_stopped(backend, tmp_path):
+def test_a_file_goes_on_where_the_last_call_has_stopped(boards, tmp_path):
     (tmp_path / "in").write_bytes(b"0123456789")
 
     async def task(cab):
@@ -69,15 +69,15 @@ def test_a_file_goes_on_where_the_last_call_has_stopped(backend, tmp_path):
         await store(cab, "out", b"three", "a")
         return parts
 
-    assert run(task, folder=tmp_path, backend=backend) == [b"012", b"345", b"6789", b""]
+    assert run(task, folder=tmp_path, boards=boards) == [b"012", b"345", b"6789", b""]
     assert (tmp_path / "out").read_bytes() == b"one,two,three"
 
 
-def test_many_tasks_use_files_at_the_same_time(backend, tmp_path):
+def test_many_tasks_use_files_at_the_same_time(boards, tmp_path):
     """More than there are slots; plain tasks and protected ones."""
     many = 2 * FILES + 1
     random = seeds.rng("node files")
-    contents = [random.randbytes(random.randrange(1, 6000)) for _ in range(many if backend == "model" else FILES + 2)]
+    contents = [random.randbytes(random.randrange(1, 6000)) for _ in range(many if boards == "fast" else FILES + 2)]
 
     async def one(cab, number):
         await store(cab, f"{number}", contents[number])
@@ -87,7 +87,7 @@ def test_many_tasks_use_files_at_the_same_time(backend, tmp_path):
         threads = [cab.spawn(one, number, protected=number % 2 == 0) for number in range(len(contents))]
         return [await thread.join() for thread in threads]
 
-    assert all(run(task, folder=tmp_path, backend=backend))
+    assert all(run(task, folder=tmp_path, boards=boards))
     assert [(tmp_path / f"{number}").read_bytes() for number in range(len(contents))] == contents
 
 
@@ -139,8 +139,8 @@ def test_errors_of_files_come_back_as_such(path, mode, kind, status, protected, 
     assert (tmp_path / "secret").read_text() == "not for CABs" and not (tmp_path / "new").exists()
 
 
-def test_a_node_that_lends_nothing_refuses_everything(backend):
-    error = run(failing(lambda cab: cab.node.open("a", "w")), backend=backend)
+def test_a_node_that_lends_nothing_refuses_everything(boards):
+    error = run(failing(lambda cab: cab.node.open("a", "w")), boards=boards)
     assert type(error) is FileRefused and "or the node lends none" in str(error)
 
 
@@ -167,12 +167,12 @@ def test_calls_that_make_no_sense_are_refused_before_the_node_hears_of_them(tmp_
             for attempt in (lambda cab: cab.node.open("a", "rw"), lambda cab: cab.node.open("x" * (CHUNK + 1)))
         ]
 
-    with model("hub:1", nodes=["CAB1"]) as system:
+    with simulated("hub:1", nodes=["CAB1"]) as system:
         thread = system.spawn("CAB1", task)
         system.go()
         assert thread.result == [ValueError, MessageTooLong] and not system.node("CAB1").files.served
     with (
-        model("hub:1", nodes=["CAB1"]) as system,
+        simulated("hub:1", nodes=["CAB1"]) as system,
         pytest.raises(ValueError, match="is no folder that a node could lend"),
     ):
         system.node("CAB1").lend(tmp_path / "nothing")
@@ -204,13 +204,13 @@ def test_a_full_disk_is_told_of(tmp_path, monkeypatch):
     assert run(task, folder=tmp_path).status == FileStatus.NO_SPACE
 
 
-def test_a_cab_without_node_says_so(backend):
-    error = run(failing(lambda cab: cab.node.open("a")), backend=backend, nodes=())
+def test_a_cab_without_node_says_so(boards):
+    error = run(failing(lambda cab: cab.node.open("a")), boards=boards, nodes=())
     assert type(error) is NodeAbsent and "CAB1 has no node: name it in the program's NODES" in str(error)
 
 
 @pytest.mark.parametrize("protected", [False, True], ids=["plain", "protected"])
-def test_a_stopped_node_is_silent(protected, backend, tmp_path):
+def test_a_stopped_node_is_silent(protected, boards, tmp_path):
     """Each call ends in its time; more calls than slots, too."""
 
     async def task(cab):
@@ -219,13 +219,13 @@ def test_a_stopped_node_is_silent(protected, backend, tmp_path):
         return errors, await cab.now_us() - begin
 
     errors, time = run(
-        task, folder=tmp_path, protected=protected, backend=backend, prepare=lambda system: system.stop_node("CAB1")
+        task, folder=tmp_path, protected=protected, boards=boards, prepare=lambda system: system.stop_node("CAB1")
     )
     assert {type(error) for error in errors} == {NodeSilent} and "has not answered within 700 us" in str(errors[0])
     assert 700 * (FILES + 3) <= time < 760 * (FILES + 3)
 
 
-def test_a_node_that_stops_in_the_midst_of_a_file(backend, tmp_path):
+def test_a_node_that_stops_in_the_midst_of_a_file(boards, tmp_path):
     async def task(cab):
         file = await cab.node.open("a", "w")
         written = 0
@@ -236,7 +236,7 @@ def test_a_node_that_stops_in_the_midst_of_a_file(backend, tmp_path):
                 return written
             written += 1
 
-    with model("hub:1", backend=backend, nodes=["CAB1"]) as system, nothing_leaks(system):
+    with simulated("hub:1", boards=boards, nodes=["CAB1"]) as system, nothing_leaks(system):
         system.node("CAB1").lend(tmp_path)
         system.machine.plan(15_000_000_000, lambda: system.stop_node("CAB1"))
         thread = system.spawn("CAB1", task)
@@ -244,7 +244,7 @@ def test_a_node_that_stops_in_the_midst_of_a_file(backend, tmp_path):
         assert thread.result > 2 and not system.node("CAB1").files.open
 
 
-def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
+def test_a_file_that_is_opened_too_late_is_closed_again(boards, tmp_path):
     """The node is busy; the caller gives up; what the node opens after all, nobody would ever close."""
 
     async def busy(node):
@@ -261,7 +261,7 @@ def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
         await cab.sleep(30_000)
         return errors
 
-    with model("hub:1", backend=backend, nodes=["CAB1"]) as system, nothing_leaks(system):
+    with simulated("hub:1", boards=boards, nodes=["CAB1"]) as system, nothing_leaks(system):
         system.node("CAB1").lend(tmp_path)
         system.node("CAB1").spawn(busy)
         thread = system.spawn("CAB1", task)
@@ -274,7 +274,7 @@ def test_a_file_that_is_opened_too_late_is_closed_again(backend, tmp_path):
         )
 
 
-def test_a_task_that_ends_in_the_midst_of_a_call(backend, tmp_path):
+def test_a_task_that_ends_in_the_midst_of_a_call(boards, tmp_path):
     """By ``within`` and by ``end``, at any time: no slot is lost, no file stays open."""
 
     async def victim(cab):
@@ -290,14 +290,14 @@ def test_a_task_that_ends_in_the_midst_of_a_call(backend, tmp_path):
         await cab.sleep(20_000)
         await store(cab, "c", b"good")
 
-    with model("hub:1", backend=backend, nodes=["CAB1"]) as system, nothing_leaks(system):
+    with simulated("hub:1", boards=boards, nodes=["CAB1"]) as system, nothing_leaks(system):
         system.node("CAB1").lend(tmp_path)
         system.spawn("CAB1", task)
         system.go()
         assert (tmp_path / "c").read_bytes() == b"good"
 
 
-def test_files_of_a_protected_task_are_closed_when_it_ends(backend, tmp_path):
+def test_files_of_a_protected_task_are_closed_when_it_ends(boards, tmp_path):
     async def careless(cab):
         await cab.node.open("left", "w")
         await cab.door.read(0x200000)  # not its own: a fault
@@ -308,10 +308,10 @@ def test_files_of_a_protected_task_are_closed_when_it_ends(backend, tmp_path):
             await thread.join()
         await cab.sleep(20_000)
 
-    run(task, folder=tmp_path, backend=backend)
+    run(task, folder=tmp_path, boards=boards)
 
 
-def test_files_of_a_cab_that_starts_anew_are_closed(backend, tmp_path):
+def test_files_of_a_cab_that_starts_anew_are_closed(boards, tmp_path):
     async def open_one(cab):
         await cab.node.open("a", "w")
         await cab.sleep(1000)
@@ -319,7 +319,7 @@ def test_files_of_a_cab_that_starts_anew_are_closed(backend, tmp_path):
     async def again(cab):
         return await fetch(cab, "a")
 
-    with model("hub:1", backend=backend, nodes=["CAB1"]) as system:
+    with simulated("hub:1", boards=boards, nodes=["CAB1"]) as system:
         node = system.node("CAB1")
         node.lend(tmp_path)
         system.spawn("CAB1", open_one)
@@ -339,7 +339,7 @@ def test_files_of_a_cab_that_starts_anew_are_closed(backend, tmp_path):
         assert thread.result == b"" and not node.files.open
 
 
-def test_file_work_takes_the_time_of_its_costs(backend, tmp_path):
+def test_file_work_takes_the_time_of_its_costs(boards, tmp_path):
     """4 kbyte: VME moves 1024 words, the system copies them; a millisecond to open. Nothing is free, and nothing
     takes for ever."""
 
@@ -353,5 +353,5 @@ def test_file_work_takes_the_time_of_its_costs(backend, tmp_path):
         times.append(await cab.now_us())
         return [end - begin for begin, end in zip(times, times[1:])]
 
-    opening, writing, closing = run(task, folder=tmp_path, backend=backend)
+    opening, writing, closing = run(task, folder=tmp_path, boards=boards)
     assert 1000 < opening < 3500 and 1000 < writing < 2500 and 100 < closing < 1000

@@ -16,7 +16,7 @@ from nectar.software.errors import (
 )
 from nectar.software.kernel.memory import Memory
 from nectar.software.node.layout import OPENED
-from nectar.verification.software.helpers import model, pattern
+from nectar.verification.software.helpers import pattern, simulated
 from nectar.verification.software.nodes import failing, later, one, receive, run
 
 THREE = ["CAB1", "CAB2", "CAB3"]
@@ -79,7 +79,7 @@ def test_bytes_go_from_node_to_node_and_back(size):
 @pytest.mark.nightly
 def test_bytes_go_from_node_to_node_on_the_rtl():
     data = pattern(9000)
-    back, got = run(("CAB1", ask, data), ("CAB2", serve, 5, 1, data[::-1]), backend="engine")
+    back, got = run(("CAB1", ask, data), ("CAB2", serve, 5, 1, data[::-1]), boards="rtl")
     assert back == data[::-1] and got == [(1, data)]
 
 
@@ -291,7 +291,7 @@ def test_a_cab_that_stops_ends_the_waits_for_it():
         listener = await node.stream.listen(5)
         await listener.accept()
 
-    with model("hub:2", nodes=["CAB1"]) as system:
+    with simulated("hub:2", nodes=["CAB1"]) as system:
         waiting = system.node("CAB1").spawn(failing(waits))
         system.faults.stop("CAB1", at_us=30_000)
         system.go()

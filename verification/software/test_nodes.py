@@ -1,28 +1,28 @@
-"""Nodes: messages, calls and services of their processes, on the pure-Python model and on the RTL; docs/nodes.md."""
+"""Nodes: messages, calls and services of their processes, on fast boards and on the RTL; docs/nodes.md."""
 
 import pytest
 
 from nectar.software.node.costs import SUN4, NodeCosts
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nodes import BOTH, later, receive, run, send, wait_and
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
 SIZES = (1, 4, 5, 0, 100, 1003, 1004, 1005, 3000, 20_000)
 
 
-def test_messages_of_all_sizes_go_from_node_to_node(backend):
+def test_messages_of_all_sizes_go_from_node_to_node(boards):
     messages = [pattern(size) for size in SIZES]
-    _, got = run(("CAB1", later, 200, send, (2, 1), messages), ("CAB2", receive, 1, len(messages)), backend=backend)
+    _, got = run(("CAB1", later, 200, send, (2, 1), messages), ("CAB2", receive, 1, len(messages)), boards=boards)
     assert got == [(1, data) for data in messages]
 
 
-def test_nodes_and_cabs_talk_to_each_other(backend):
+def test_nodes_and_cabs_talk_to_each_other(boards):
     async def echo(cab, count):
         for _ in range(count):
             message = await cab.mailbox(2).receive()
@@ -42,11 +42,11 @@ def test_nodes_and_cabs_talk_to_each_other(backend):
         return got
 
     messages = [pattern(size) for size in (0, 1, 1500)]
-    got, _ = run(("CAB1", process, messages), tasks=[("CAB2", echo, len(messages))], backend=backend, nodes=["CAB1"])
+    got, _ = run(("CAB1", process, messages), tasks=[("CAB2", echo, len(messages))], boards=boards, nodes=["CAB1"])
     assert got == messages
 
 
-def test_a_node_talks_to_tasks_and_to_other_processes_behind_its_own_cab(backend):
+def test_a_node_talks_to_tasks_and_to_other_processes_behind_its_own_cab(boards):
     async def task(cab):
         message = await cab.mailbox(5).receive()
         data = await message.read()
@@ -57,16 +57,16 @@ def test_a_node_talks_to_tasks_and_to_other_processes_behind_its_own_cab(backend
         await node.datagram.send((1, 5), b"here")
         return await receive(node, 6, 1)
 
-    got, _ = run(("CAB1", process), tasks=[("CAB1", task)], backend=backend, nodes=["CAB1"], topology="hub:1")
+    got, _ = run(("CAB1", process), tasks=[("CAB1", task)], boards=boards, nodes=["CAB1"], topology="hub:1")
     assert got == [(1, b"here!")]
 
 
-def test_what_lay_in_a_mailbox_before_it_was_opened_is_read_too(backend):
+def test_what_lay_in_a_mailbox_before_it_was_opened_is_read_too(boards):
     async def put(cab):
         for number in range(30):
             await cab.datagram.send((1, 4), bytes([number]) * 3)
 
-    got, _ = run(("CAB1", later, 3000, receive, 4, 30), tasks=[("CAB2", put)], backend=backend, nodes=["CAB1"])
+    got, _ = run(("CAB1", later, 3000, receive, 4, 30), tasks=[("CAB2", put)], boards=boards, nodes=["CAB1"])
     assert got == [(2, bytes([number]) * 3) for number in range(30)]
 
 
@@ -90,16 +90,16 @@ def test_messages_keep_their_order_while_a_mailbox_is_opened():
         assert got == [500, 6]
 
 
-def test_a_slow_reader_holds_up_its_senders_and_nothing_is_lost(backend):
+def test_a_slow_reader_holds_up_its_senders_and_nothing_is_lost(boards):
     """More messages than a box has entries, and a mailbox that holds few: flow control goes all the way back to the
     sender."""
-    count = 40 if backend == "model" else 24
+    count = 40 if boards == "fast" else 24
 
     async def read(node):
         return await receive(node, 1, count, pause_us=150)
 
     messages = [pattern(50, number) for number in range(count)]
-    _, got = run(("CAB1", later, 200, send, (2, 1), messages), ("CAB2", read), backend=backend)
+    _, got = run(("CAB1", later, 200, send, (2, 1), messages), ("CAB2", read), boards=boards)
     assert got == [(1, data) for data in messages]
 
 
@@ -132,7 +132,7 @@ def test_several_processes_share_mailboxes_and_commands():
     assert sorted(shares) == sorted(messages * 2)
 
 
-def test_calls_between_nodes_and_cabs(backend):
+def test_calls_between_nodes_and_cabs(boards):
     async def serve(node, count):
         service = await node.request.serve(7)
         seen = []
@@ -156,12 +156,12 @@ def test_calls_between_nodes_and_cabs(backend):
         ("CAB1", later, 300, call, sizes),
         ("CAB2", serve, 4),
         tasks=[("CAB3", wait_and(task), 8000)],
-        backend=backend,
+        boards=boards,
         topology="hub:3",
     )
 
 
-def test_a_node_calls_a_service_of_a_cab(backend):
+def test_a_node_calls_a_service_of_a_cab(boards):
     async def serve(cab):
         service = cab.request.serve(9)
         request = await service.receive()
@@ -171,14 +171,14 @@ def test_a_node_calls_a_service_of_a_cab(backend):
     async def call(node):
         return await node.request.call((2, 9), b"well?")
 
-    answer, _ = run(("CAB1", later, 200, call), tasks=[("CAB2", serve)], backend=backend, nodes=["CAB1"])
+    answer, _ = run(("CAB1", later, 200, call), tasks=[("CAB2", serve)], boards=boards, nodes=["CAB1"])
     assert answer == b"well? yes"
 
 
-def test_random_traffic_between_nodes(backend):
+def test_random_traffic_between_nodes(boards):
     """Both nodes send, receive and call at the same time."""
     random = seeds.rng("nodes")
-    count = 30 if backend == "model" else 8
+    count = 30 if boards == "fast" else 8
     plans = {name: [random.randbytes(random.choice((1, 10, 1000, 4000))) for _ in range(count)] for name in BOTH}
 
     async def work(node, peer, mine, theirs):
@@ -213,7 +213,7 @@ def test_random_traffic_between_nodes(backend):
     assert run(
         ("CAB1", work, 2, plans["CAB1"], plans["CAB2"]),
         ("CAB2", work, 1, plans["CAB2"], plans["CAB1"]),
-        backend=backend,
+        boards=boards,
     ) == [True, True]
 
 

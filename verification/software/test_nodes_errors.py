@@ -1,4 +1,4 @@
-"""Nodes: what goes wrong, on the pure-Python model and on the RTL. Each gets an error of its own, nobody else
+"""Nodes: what goes wrong, on fast boards and on the RTL. Each gets an error of its own, nobody else
 notices, nothing is left; docs/nodes.md."""
 
 import pytest
@@ -28,12 +28,12 @@ from nectar.software.node.layout import (
     command_at,
 )
 from nectar.software.packet import Status
-from nectar.verification.software.helpers import BACKENDS, model, nothing_leaks, pattern
+from nectar.verification.software.helpers import BOARDS, nothing_leaks, pattern, simulated
 from nectar.verification.software.nodes import failing, later, one, run, wait_and
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
@@ -53,7 +53,7 @@ def backend(request):
         (lambda node: node.mailbox(65536).open(), ValueError, "0 to 65535"),
     ],
 )
-def test_bad_input_gets_an_error_of_its_own(attempt, kind, words, backend):
+def test_bad_input_gets_an_error_of_its_own(attempt, kind, words, boards):
     async def commands(cab):
         cab.commands.start()
 
@@ -63,7 +63,7 @@ def test_bad_input_gets_an_error_of_its_own(attempt, kind, words, backend):
             await node.mailbox(box).close()
         return error
 
-    error, _ = run(("CAB1", after), tasks=[("CAB1", commands)], backend=backend, nodes=["CAB1"])
+    error, _ = run(("CAB1", after), tasks=[("CAB1", commands)], boards=boards, nodes=["CAB1"])
     assert type(error) is kind and words in str(error)
 
 
@@ -95,7 +95,7 @@ def test_no_more_boxes_than_there_are():
     assert type(error) is ProgramError and f"{BOXES} mailboxes and services already" in str(error)
 
 
-def test_what_has_not_been_read_when_a_mailbox_is_closed_is_freed(backend):
+def test_what_has_not_been_read_when_a_mailbox_is_closed_is_freed(boards):
     """Messages that the node has, messages behind them; and the box is used again."""
 
     async def process(node):
@@ -123,7 +123,7 @@ def test_what_has_not_been_read_when_a_mailbox_is_closed_is_freed(backend):
         message.free()
         await cab.datagram.send((1, 2), b"second")
 
-    data, _ = run(("CAB1", process), tasks=[("CAB2", task)], backend=backend, nodes=["CAB1"])
+    data, _ = run(("CAB1", process), tasks=[("CAB2", task)], boards=boards, nodes=["CAB1"])
     assert data == b"second"
 
 
@@ -137,7 +137,7 @@ def test_messages_for_a_closed_mailbox_are_refused():
         await cab.sleep(5000)
         await cab.datagram.send((1, 1), b"late")
 
-    with model(nodes=["CAB1"]) as system, nothing_leaks(system):
+    with simulated(nodes=["CAB1"]) as system, nothing_leaks(system):
         system.node("CAB1").spawn(process)
         system.spawn("CAB2", task)
         system.go()
@@ -148,7 +148,7 @@ def test_messages_for_a_closed_mailbox_are_refused():
         assert system.cab("CAB1").mailbox(1).refused == 2
 
 
-def test_a_request_that_its_node_does_not_answer_ends_with_its_service(backend):
+def test_a_request_that_its_node_does_not_answer_ends_with_its_service(boards):
     async def serve(node):
         service = await node.request.serve(7)
         await service.receive(100_000)
@@ -157,7 +157,7 @@ def test_a_request_that_its_node_does_not_answer_ends_with_its_service(backend):
     async def call(node):
         return await failing(lambda node: node.request.call((2, 7), b"x", 50_000))(node)
 
-    error, _ = run(("CAB1", later, 300, call), ("CAB2", serve), backend=backend)
+    error, _ = run(("CAB1", later, 300, call), ("CAB2", serve), boards=boards)
     assert isinstance(error, ServiceEnded)
 
 
@@ -178,7 +178,7 @@ def test_a_cancelled_request_is_freed_whenever_its_service_is_closed(cancel_us, 
     run(("CAB2", serve), tasks=[("CAB1", call)], nodes=["CAB2"])
 
 
-def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
+def test_nonsense_in_the_shared_area_is_refused_or_counted(boards):
     """What a node's process stores that does not keep to the library: nobody else notices."""
 
     async def wild(node, entries):
@@ -214,7 +214,7 @@ def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
         (Code.OPEN * top | 2 << 16 | 9, 0, 0, 0, 0),
         (Code.CLOSE * top | 2 << 16, 0, 0, 0, 0),
     ]
-    with model(nodes=["CAB1"], backend=backend) as system, nothing_leaks(system):
+    with simulated(nodes=["CAB1"], boards=boards) as system, nothing_leaks(system):
         thread = system.node("CAB1").spawn(wild, entries)
         other = system.spawn("CAB1", wait_and(lambda cab: cab.now_us()), 1000)
         system.go()
@@ -237,7 +237,7 @@ def test_nonsense_in_the_shared_area_is_refused_or_counted(backend):
         assert other.error is None and counters.refused == 11 and counters.nonsense == 2
 
 
-def test_a_node_reaches_only_what_is_shared(backend):
+def test_a_node_reaches_only_what_is_shared(boards):
     """Other data memory, the protection table, the kernel's registers: each access is a bus error, and has no
     effect."""
 
@@ -253,7 +253,7 @@ def test_a_node_reaches_only_what_is_shared(backend):
                 await node.door.read(address)
         return outcomes
 
-    with model(nodes=["CAB1"], backend=backend) as system:
+    with simulated(nodes=["CAB1"], boards=boards) as system:
         thread = system.node("CAB1").spawn(process)
         system.go()
         assert len(thread.result) == 5 and "refuses a store to 0x140000" in thread.result[0]
@@ -271,7 +271,7 @@ def await_read(system, address):
     return thread.result
 
 
-def test_a_node_that_stops_leaves_the_others_alone(backend):
+def test_a_node_that_stops_leaves_the_others_alone(boards):
     async def forever(node):
         while True:
             await node.sleep(50)
@@ -287,7 +287,7 @@ def test_a_node_that_stops_leaves_the_others_alone(backend):
         await request.reply(b"b")
         service.close()
 
-    with model(nodes=["CAB1"], backend=backend) as system:
+    with simulated(nodes=["CAB1"], boards=boards) as system:
         stopped = system.node("CAB1").spawn(forever)
         system.machine.plan(2_500_000_000, lambda: system.stop_node("CAB1"))
         threads = [system.spawn("CAB2", task), system.spawn("CAB1", serve)]
@@ -296,7 +296,7 @@ def test_a_node_that_stops_leaves_the_others_alone(backend):
         assert "CAB1.node was stopped at 2.500 ms" in str(stopped.error)
 
 
-def test_a_cab_that_stops_and_starts_again_is_noticed(backend):
+def test_a_cab_that_stops_and_starts_again_is_noticed(boards):
     """Processes hear of it; the node uses the CAB's next start without more ado."""
 
     async def process(node):
@@ -309,7 +309,7 @@ def test_a_cab_that_stops_and_starts_again_is_noticed(backend):
         await node.datagram.send((2, 1), b"found")
         return error
 
-    with model(nodes=["CAB1"], backend=backend) as system:
+    with simulated(nodes=["CAB1"], boards=boards) as system:
         thread = system.node("CAB1").spawn(process)
         receiver = system.spawn("CAB2", one)
         system.machine.plan(3_000_000_000, lambda: system._stop("CAB1"))
@@ -320,7 +320,7 @@ def test_a_cab_that_stops_and_starts_again_is_noticed(backend):
 
 def test_a_cab_with_a_node_needs_memory_to_share():
     with pytest.raises(ProgramError, match="CAB1 has no room for what it shares with its node: give it 524288 bytes"):
-        with model(nodes=["CAB1"], memory_bytes=1 << 18):
+        with simulated(nodes=["CAB1"], memory_bytes=1 << 18):
             pass
 
 
@@ -328,14 +328,14 @@ def test_a_process_that_fails_ends_the_run_with_its_error():
     async def process(node):
         raise KeyError("what")
 
-    with model(nodes=["CAB1"]) as system:
+    with simulated(nodes=["CAB1"]) as system:
         system.node("CAB1").spawn(process)
         with pytest.raises(ProgramError, match="CAB1.node failed at .* KeyError: 'what'"):
             system.go()
 
 
 def test_there_is_no_node_where_none_was_named():
-    with model(nodes=["CAB1"]) as system:
+    with simulated(nodes=["CAB1"]) as system:
         with pytest.raises(ProgramError, match="CAB2 has no node; name it in the program's NODES"):
             system.node("CAB2")
         with pytest.raises(ProgramError, match="there is no CAB 'CAB7'"):

@@ -2,7 +2,7 @@
 
 from nectar.hdl.host.events import EventGroup, EventKind
 from nectar.software.packet import Protocol
-from nectar.verification.software.helpers import events, model
+from nectar.verification.software.helpers import events, simulated
 
 
 def seen(system, kind):
@@ -22,7 +22,7 @@ def call(faults=()):
         await request.reply(await request.read() + b"!")
         service.close()
 
-    with model(recorded=EventGroup.MESSAGES, faults=faults) as system:
+    with simulated(recorded=EventGroup.MESSAGES, faults=faults) as system:
         thread = system.spawn("CAB1", client)
         system.spawn("CAB2", server)
         system.go()
@@ -59,7 +59,7 @@ def test_the_bytes_of_a_stream_are_told_where_they_are_sent_and_read():
         while await connection.receive():
             pass
 
-    with model(recorded=EventGroup.MESSAGES) as system:
+    with simulated(recorded=EventGroup.MESSAGES) as system:
         system.spawn("CAB1", send)
         system.spawn("CAB2", receive)
         system.go()

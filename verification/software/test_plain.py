@@ -14,7 +14,7 @@ from nectar.software import wait
 from nectar.software.errors import Fault, ProgramError, ThreadEnded, TimedOut
 from nectar.verification import seeds
 from nectar.verification.software import plain_tasks
-from nectar.verification.software.helpers import BACKENDS, drive, model, nothing_leaks, run_task
+from nectar.verification.software.helpers import BOARDS, drive, nothing_leaks, run_task, simulated
 from nectar.verification.software.nodes import run as run_processes
 from nectar.verification.software.plainly import plainly
 from nectar.verification.software.waits import WAITS
@@ -36,9 +36,9 @@ def both():
     return plain_tasks.TASKS, space["TASKS"]
 
 
-def traced(tasks, backend, protected, seed):
+def traced(tasks, boards, protected, seed):
     """Runs the tasks, each on the CAB of its place; their results, all events with their times, the time."""
-    with model("hub:4", backend=backend, recorded=LEVELS["all"]) as system, nothing_leaks(system):
+    with simulated("hub:4", boards=boards, recorded=LEVELS["all"]) as system, nothing_leaks(system):
         threads = [
             system.spawn(f"CAB{number}", task, seed + number, protected=protected)
             for number, task in enumerate(tasks, 1)
@@ -48,10 +48,10 @@ def traced(tasks, backend, protected, seed):
 
 
 @pytest.mark.parametrize("protected", [False, True])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_every_call_takes_the_same_time_to_the_picosecond(backend, protected):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_every_call_takes_the_same_time_to_the_picosecond(boards, protected):
     seed = seeds.rng("plain").randrange(1000)
-    coroutines, plain = (traced(tasks, backend, protected, seed) for tasks in both())
+    coroutines, plain = (traced(tasks, boards, protected, seed) for tasks in both())
     assert plain == coroutines
     assert len(plain[1]) > 80
 
@@ -101,9 +101,9 @@ def test_processes_of_nodes_may_be_plain(mode):
 
 
 # -- waits ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("each", WAITS)
-def test_a_plain_function_is_ended_in_each_kind_of_wait_and_its_finally_may_wait(each, backend):
+def test_a_plain_function_is_ended_in_each_kind_of_wait_and_its_finally_may_wait(each, boards):
     log = []
 
     def waiter(cab, call):
@@ -125,7 +125,7 @@ def test_a_plain_function_is_ended_in_each_kind_of_wait_and_its_finally_may_wait
             await thread.join()
         await anext(preparation, None)
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
     assert log == ["finally", "slept"]
 
 
@@ -274,7 +274,7 @@ def test_a_task_that_waits_when_all_is_closed_runs_its_finally():
             cab.sleep(10)
             log.append("never")
 
-    with model("hub:1") as system:
+    with simulated("hub:1") as system:
         system.spawn("CAB1", forever, daemon=True)
         system.spawn("CAB1", lambda cab: cab.sleep(100))
         system.go()
@@ -288,7 +288,7 @@ def test_an_exception_has_the_line_of_the_program():
         cab.sleep(10)
         raise KeyError("mine")
 
-    with model("hub:1") as system:
+    with simulated("hub:1") as system:
         system.spawn("CAB1", fails)
         with pytest.raises(ProgramError, match=r"task fails 1 on CAB1 failed at .* KeyError: 'mine'") as caught:
             drive(system.run())
@@ -299,7 +299,7 @@ def test_an_exception_has_the_line_of_the_program():
 
 
 def test_wrong_arguments_are_refused_before_anything_runs():
-    with model("hub:1") as system:
+    with simulated("hub:1") as system:
         with pytest.raises(TypeError, match=r"job\(\): too many positional arguments"):
             system.spawn("CAB1", job, 1, 2)
         with pytest.raises(TypeError, match="a task is a function, not None: give the function and its arguments"):
@@ -357,6 +357,6 @@ def test_each_mistake_is_told_in_one_line(job, main_, said, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.py").write_text(PROGRAM.format(job=job, main=main_))
-    assert main(["run", "program.py", "--backend", "model"]) != 0
+    assert main(["run", "program.py", "--boards", "fast"]) != 0
     error = capsys.readouterr().err
     assert re.fullmatch(f"nectar: {said}\n", error), error

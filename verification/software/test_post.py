@@ -11,7 +11,7 @@ from nectar.software.datalink.fiberin import Answer
 from nectar.software.errors import MessageTooLong
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, model, pattern, receive_all, send_all
+from .helpers import BOARDS, pattern, receive_all, send_all, simulated
 
 _PROTOCOL = 200
 _PLACES = 48
@@ -100,10 +100,10 @@ async def settle(cab):
     await cab.sleep(20_000)
 
 
-def play(backend, seed, count, answers, busy, recorded=0):
+def play(boards, seed, count, answers, busy, recorded=0):
     """CAB1 asks, CAB2 answers at interrupt level while its threads do ``busy(system)``; all answers arrive whole and
     in order."""
-    with model("hub:3", backend=backend, recorded=recorded) as system:
+    with simulated("hub:3", boards=boards, recorded=recorded) as system:
         asking, answering = system.cab("CAB1"), system.cab("CAB2")
         used = [cab.memory.used for cab in system.cabs]
         echo, keeper = Echo(answering, answers), Keeper(asking, count * answers)
@@ -122,10 +122,10 @@ def play(backend, seed, count, answers, busy, recorded=0):
         return [thread.result for thread in threads], answering.datalink.counters
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("switching", ["packet", "circuit"])
-def test_a_handler_posts_in_the_midst_of_threads_that_send(backend, seed, switching):
+def test_a_handler_posts_in_the_midst_of_threads_that_send(boards, seed, switching):
     """Threads with short and long messages; the list is full most of the time. Circuits keep the fiber for
     themselves."""
     messages = [pattern(seeds.rng("sizes", seed, n).choice([0, 4, 60, 1004, 3000]), n) for n in range(24)]
@@ -135,14 +135,14 @@ def test_a_handler_posts_in_the_midst_of_threads_that_send(backend, seed, switch
             system.spawn("CAB2", send_all, (3, 1), messages, switching)
         return [system.spawn("CAB3", receive_all, 1, 2 * len(messages))]
 
-    (got,), counters = play(backend, seed, 60, 1, busy)
+    (got,), counters = play(boards, seed, 60, 1, busy)
     assert sorted(got) == sorted([(2, data) for data in messages] * 2)
     assert counters.circuits == (2 * len(messages) if switching == "circuit" else 0)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(2))
-def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(backend, seed):
+def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(boards, seed):
     """A thread sends one short packet now and then: its code has let go of the list long before the board has all
     that it wrote."""
     areas = 8
@@ -184,19 +184,19 @@ def test_a_handler_posts_while_a_threads_writes_are_on_their_way_to_the_board(ba
         system.spawn("CAB2", send_and_rest)
         return [system.spawn("CAB3", count)]
 
-    (got,), _ = play(backend, seed, 150, 1, busy)
+    (got,), _ = play(boards, seed, 150, 1, busy)
     assert got == list(range(200))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_posts_beyond_the_lists_room_are_kept_in_order(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_posts_beyond_the_lists_room_are_kept_in_order(boards):
     """Twelve packets at once do not go into the 32 entries; they leave before what a thread sends later."""
 
     def busy(system):
         system.spawn("CAB2", send_all, (3, 1), [pattern(1004, n) for n in range(12)])
         return [system.spawn("CAB3", receive_all, 1, 12)]
 
-    (got,), _ = play(backend, 0, 4, 12, busy)
+    (got,), _ = play(boards, 0, 4, 12, busy)
     assert [data for _, data in got] == [pattern(1004, n) for n in range(12)]
 
 
@@ -205,11 +205,11 @@ def test_posting_is_the_same_when_it_is_recorded():
         system.spawn("CAB2", send_all, (3, 1), [pattern(500, n) for n in range(12)])
         return [system.spawn("CAB3", receive_all, 1, 12)]
 
-    assert play("model", 1, 20, 1, busy, LEVELS["all"]) == play("model", 1, 20, 1, busy)
+    assert play("fast", 1, 20, 1, busy, LEVELS["all"]) == play("fast", 1, 20, 1, busy)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_thread_posts_without_waiting(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_thread_posts_without_waiting(boards):
     """It goes on at once; a thread of the CAB's own carries what it has posted, in order."""
 
     async def poster(cab, echo):
@@ -220,7 +220,7 @@ def test_a_thread_posts_without_waiting(backend):
         while len(echo.done) < 20:
             await cab.sleep(100)
 
-    with model("hub:3", backend=backend) as system:
+    with simulated("hub:3", boards=boards) as system:
         used = [cab.memory.used for cab in system.cabs]
         echo, keeper, last = Echo(system.cab("CAB2")), Keeper(system.cab("CAB1"), 20), Echo(system.cab("CAB3"), 0)
         system.spawn("CAB2", poster, echo)
@@ -232,16 +232,62 @@ def test_a_thread_posts_without_waiting(backend):
         assert [cab.memory.used for cab in system.cabs] == used
 
 
+class Taker:
+    """A protocol that takes packets of 900 bytes, and keeps none."""
+
+    def __init__(self, cab):
+        self.place = cab.memory.try_allocate(900)
+        cab.datalink.register(_PROTOCOL + 2, self)
+
+    def packet(self, header):
+        return self.place, 900
+
+    def received(self, length, good):
+        assert good and length == 900
+        return False
+
+
+@pytest.mark.parametrize("boards", BOARDS)
+def test_what_is_posted_when_a_packet_has_left_goes_only_where_there_is_room(boards):
+    """Seven long packets leave four of the list's entries free; each posts three more when it has left."""
+
+    async def poster(cab, echo):
+        def more(_):
+            for _ in range(3):
+                echo.post(1)
+
+        block = await cab.memory.allocate(900)
+        for _ in range(7):
+            header = bytes([_PROTOCOL + 2, cab.id, 3, 0]) + bytes(12)
+            cab.datalink.post(cab.datalink.route(3), header, [(block, 900)], more)
+        await cab.sleep(20)
+        while len(echo.done) < 21:
+            await cab.datalink.finish()
+            await cab.sleep(1)
+        cab.memory.free(block)
+
+    with simulated("hub:3", boards=boards) as system:
+        used = [cab.memory.used for cab in system.cabs]
+        echo, keeper, taker = Echo(system.cab("CAB2")), Keeper(system.cab("CAB1"), 21), Taker(system.cab("CAB3"))
+        system.spawn("CAB2", poster, echo)
+        system.spawn("CAB1", lambda cab: keeper.check(21))
+        system.go()
+        assert echo.done == list(range(21))
+        echo.cab.memory.free(echo.base)
+        system.cab("CAB3").memory.free(taker.place)
+        assert [cab.memory.used for cab in system.cabs] == used
+
+
 def test_a_post_that_could_never_be_written_is_refused():
-    with model() as system:
+    with simulated() as system:
         cab = system.cab("CAB1")
         with pytest.raises(MessageTooLong, match="33 hops and areas do not go into the 32 entries"):
             cab.datalink.post(cab.datalink.route(2), bytes(16), [(cab.memory.base, 1)] * 30)
         assert not cab.datalink.out.posted
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_packet_may_be_stored_in_several_areas(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_packet_may_be_stored_in_several_areas(boards):
     """The upcall names a list of areas, filled in order: a ring's end and its beginning, say."""
 
     class Scatter(Keeper):
@@ -261,7 +307,7 @@ def test_a_packet_may_be_stored_in_several_areas(backend):
             await cab.sleep(100)
         return await cab.memory.read(keeper.base, 64)
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         keeper, cab = Scatter(system.cab("CAB2"), 40), system.cab("CAB1")
         block = cab.memory.try_allocate(32)
         data = pattern(20)
@@ -277,9 +323,9 @@ def test_a_packet_may_be_stored_in_several_areas(backend):
         assert reader.result[3:8] + reader.result[40:47] + reader.result[20:28] == data
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("size", [0, 4, 1004])
-def test_a_packet_may_be_dropped_and_yet_be_checked(backend, size):
+def test_a_packet_may_be_dropped_and_yet_be_checked(boards, size):
     """``Answer.CHECK``: nothing is stored, and ``received`` tells whether all of it came without an error."""
 
     class Checker(Keeper):
@@ -297,7 +343,7 @@ def test_a_packet_may_be_dropped_and_yet_be_checked(backend, size):
         await cab.datalink.finish()
         await cab.sleep(200)
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         checker = Checker(system.cab("CAB2"), 1)
         system.spawn("CAB1", main)
         system.go()

@@ -5,17 +5,17 @@ import pytest
 
 from nectar.software.errors import CallError, Fault, StreamError, ThreadEnded
 
-from .helpers import BACKENDS, nothing_leaks, pattern
+from .helpers import BOARDS, nothing_leaks, pattern
 from .tasks import DATA, faults
 from .transport.exchange import settled, whole
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
-def test_a_stream_between_two_protected_tasks(backend):
+def test_a_stream_between_two_protected_tasks(boards):
     async def server(cab):
         listener = cab.stream.listen(5)
         connection = await listener.accept()
@@ -39,7 +39,7 @@ def test_a_stream_between_two_protected_tasks(backend):
             got += part
         return got
 
-    with whole(backend=backend) as system, nothing_leaks(system):
+    with whole(boards=boards) as system, nothing_leaks(system):
         data = pattern(6000)
         first = system.spawn("CAB2", server, protected=True)
         second = system.spawn("CAB1", client, data, protected=True)
@@ -49,7 +49,7 @@ def test_a_stream_between_two_protected_tasks(backend):
         assert all(cab.domains.used == 0 and not cab.faults for cab in system.cabs)
 
 
-def test_the_peer_of_a_connection_hears_that_a_task_has_faulted(backend):
+def test_the_peer_of_a_connection_hears_that_a_task_has_faulted(boards):
     async def server(cab):
         connection = await cab.stream.listen(5).accept()
         await connection.receive(10)
@@ -63,7 +63,7 @@ def test_the_peer_of_a_connection_hears_that_a_task_has_faulted(backend):
                 await connection.send([(block, 5000)])
         return "heard"
 
-    with whole(backend=backend) as system, nothing_leaks(system):
+    with whole(boards=boards) as system, nothing_leaks(system):
         first = system.spawn("CAB2", server, protected=True)
         second = system.spawn("CAB1", client, protected=True)
         system.go()
@@ -71,7 +71,7 @@ def test_the_peer_of_a_connection_hears_that_a_task_has_faulted(backend):
         settled(system, 800_000)
 
 
-def test_a_task_that_faults_while_its_areas_are_on_their_way(backend):
+def test_a_task_that_faults_while_its_areas_are_on_their_way(boards):
     """Its memory is not given to anybody before the last packet has left: what arrives is what it has sent."""
 
     async def client(cab, data):
@@ -99,7 +99,7 @@ def test_a_task_that_faults_while_its_areas_are_on_their_way(backend):
             await cab.sleep(100)
             cab.memory.free(block)
 
-    with whole(backend=backend) as system, nothing_leaks(system):
+    with whole(boards=boards) as system, nothing_leaks(system):
         data = pattern(8000)
         server = system.spawn("CAB2", server, data)
         client = system.spawn("CAB1", client, data, protected=True)
@@ -109,7 +109,7 @@ def test_a_task_that_faults_while_its_areas_are_on_their_way(backend):
         settled(system, 800_000)
 
 
-def test_a_protected_server_answers_and_its_clients_hear_when_it_faults(backend):
+def test_a_protected_server_answers_and_its_clients_hear_when_it_faults(boards):
     async def server(cab):
         service = cab.request.serve(7)
         for _ in range(2):
@@ -124,7 +124,7 @@ def test_a_protected_server_answers_and_its_clients_hear_when_it_faults(backend)
             await cab.request.call((2, 7), b"last", timeout_us=60_000)
         return answers
 
-    with whole(backend=backend) as system, nothing_leaks(system):
+    with whole(boards=boards) as system, nothing_leaks(system):
         first = system.spawn("CAB2", server, protected=True)
         second = system.spawn("CAB1", client, protected=True)
         system.go()
@@ -132,7 +132,7 @@ def test_a_protected_server_answers_and_its_clients_hear_when_it_faults(backend)
         assert isinstance(first.error, Fault)
 
 
-def test_a_call_under_way_is_cancelled_when_its_task_faults(backend):
+def test_a_call_under_way_is_cancelled_when_its_task_faults(boards):
     async def client(cab):
         handle = await cab.request.start((2, 7), b"abc", timeout_us=60_000)
         await cab.sleep(100)
@@ -142,13 +142,13 @@ def test_a_call_under_way_is_cancelled_when_its_task_faults(backend):
     async def main(cab):
         await faults(cab, client)
 
-    with whole(backend=backend) as system, nothing_leaks(system):
+    with whole(boards=boards) as system, nothing_leaks(system):
         system.cab("CAB2").request.serve(7)
         system.spawn("CAB1", main)
         system.go()
 
 
-def test_a_multicast_of_a_protected_task(backend):
+def test_a_multicast_of_a_protected_task(boards):
     async def receive(cab):
         letter = await cab.mailbox(4).take()
         data = await letter.read()
@@ -161,7 +161,7 @@ def test_a_multicast_of_a_protected_task(backend):
         await cab.multicast.send(([2, 3], 4), letter)
         letter.free()
 
-    with whole("hub:3", backend=backend) as system, nothing_leaks(system):
+    with whole("hub:3", boards=boards) as system, nothing_leaks(system):
         readers = [system.spawn(name, receive, protected=True) for name in ("CAB2", "CAB3")]
         system.spawn("CAB1", send, protected=True)
         system.go()

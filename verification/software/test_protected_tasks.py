@@ -8,8 +8,8 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG
 from nectar.hdl.cab.regions import DOMAINS
-from nectar.software.backends.model.cab import ModelCab
 from nectar.software.costs import PROTOTYPE
+from nectar.software.door import Door
 from nectar.software.errors import (
     Fault,
     MailboxClosed,
@@ -20,19 +20,19 @@ from nectar.software.errors import (
     ThreadEnded,
 )
 
-from .helpers import BACKENDS, model, nothing_leaks, run_task
+from .helpers import BOARDS, nothing_leaks, run_task, simulated
 from .tasks import DATA, message
 
 PAGE = 1024
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
 @pytest.mark.parametrize("how", ["return", "fault", "end", "exception"])
-def test_everything_is_reclaimed_whatever_the_end(how, backend):
+def test_everything_is_reclaimed_whatever_the_end(how, boards):
     async def user(cab):
         await cab.memory.allocate(5000)
         box = cab.mailbox(5)
@@ -77,13 +77,13 @@ def test_everything_is_reclaimed_whatever_the_end(how, backend):
             assert len(letter) == length
             letter.free()
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         system.spawn("CAB2", receive)
         system.spawn("CAB1", main)
         system.go()
 
 
-def test_what_is_the_kernels_cannot_be_asked_for(backend):
+def test_what_is_the_kernels_cannot_be_asked_for(boards):
     async def other(cab):
         return "other"
 
@@ -103,10 +103,10 @@ def test_what_is_the_kernels_cannot_be_asked_for(backend):
         async with lock:
             return "done"
 
-    assert run_task(main, protected=True, backend=backend) == "done"
+    assert run_task(main, protected=True, boards=boards) == "done"
 
 
-def test_a_mailbox_belongs_to_the_task_that_reads_first(backend):
+def test_a_mailbox_belongs_to_the_task_that_reads_first(boards):
     async def first(cab):
         cab.mailbox(5).open()
         await cab.sleep(1500)
@@ -147,10 +147,10 @@ def test_a_mailbox_belongs_to_the_task_that_reads_first(backend):
     async def kernels(cab):
         await cab.mailbox(6).take()
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_thirty_tasks_have_domains_at_once_and_the_next_waits_for_one(backend):
+def test_thirty_tasks_have_domains_at_once_and_the_next_waits_for_one(boards):
     async def user(cab, log, microseconds):
         block = await cab.memory.allocate(10)
         cab.memory.write(block, b"0123456789")
@@ -169,10 +169,10 @@ def test_thirty_tasks_have_domains_at_once_and_the_next_waits_for_one(backend):
             await thread.join()
         assert len(log) == 33 and more[0].ended and cab.domains.used == 0
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_what_protection_costs_is_in_the_table_and_others_pay_nothing(backend):
+def test_what_protection_costs_is_in_the_table_and_others_pay_nothing(boards):
     async def plain(cab):
         block = await cab.memory.allocate(PAGE)
         times = []
@@ -192,11 +192,11 @@ def test_what_protection_costs_is_in_the_table_and_others_pay_nothing(backend):
         assert await plain(cab) == before
         return before, protected
 
-    (touch, call), (own_touch, own_call) = run_task(main, backend=backend)
+    (touch, call), (own_touch, own_call) = run_task(main, boards=boards)
     assert touch == own_touch and own_call - call == PROTOTYPE.system_call
 
 
-def test_switching_between_protected_tasks_writes_the_domain_once(backend):
+def test_switching_between_protected_tasks_writes_the_domain_once(boards):
     async def user(cab, stamps):
         for _ in range(6):
             stamps.append(await cab.door.now())
@@ -208,13 +208,13 @@ def test_switching_between_protected_tasks_writes_the_domain_once(backend):
             await thread.join()
         return stamps
 
-    stamps = run_task(main, backend=backend)[4:10]
+    stamps = run_task(main, boards=boards)[4:10]
     between = {b - a for a, b in zip(stamps, stamps[1:])}
     fixed = PROTOTYPE.system_call + PROTOTYPE.dispatch + PROTOTYPE.thread_switch + PROTOTYPE.domain_set
     assert all(fixed < each <= fixed + 5 for each in between), "besides that, one write to DOMAIN"
 
 
-def test_locks_and_conditions_between_protected_tasks(backend):
+def test_locks_and_conditions_between_protected_tasks(boards):
     async def user(cab, lock, condition, log):
         async with lock:
             await condition.wait(timeout_us=50_000)
@@ -235,10 +235,10 @@ def test_locks_and_conditions_between_protected_tasks(backend):
             await threads[1].join()
         assert lock.holder is None and len(log) == 2
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_a_task_that_never_calls_the_kernel_can_be_ended_by_an_interrupt_handler(backend):
+def test_a_task_that_never_calls_the_kernel_can_be_ended_by_an_interrupt_handler(boards):
     async def endless(cab):
         block = await cab.memory.allocate(4)
         while True:
@@ -252,10 +252,10 @@ def test_a_task_that_never_calls_the_kernel_can_be_ended_by_an_interrupt_handler
             await thread.join()
         assert await cab.now_us() < 1500
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_a_protected_task_starts_others_and_joins_them(backend):
+def test_a_protected_task_starts_others_and_joins_them(boards):
     async def child(cab, number):
         await cab.sleep(number * 10)
         return number * number
@@ -264,10 +264,10 @@ def test_a_protected_task_starts_others_and_joins_them(backend):
         children = [cab.spawn(child, number) for number in range(4)]
         return [await each.join(timeout_us=50_000) for each in children]
 
-    assert run_task(parent, protected=True, backend=backend) == [0, 1, 4, 9]
+    assert run_task(parent, protected=True, boards=boards) == [0, 1, 4, 9]
 
 
-def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(backend):
+def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(boards):
     async def main(cab):
         box = cab.mailbox(5)
         with pytest.raises(ProgramError, match="data memory"):
@@ -275,10 +275,10 @@ def test_messages_that_could_never_go_in_are_refused_with_errors_of_their_own(ba
         with pytest.raises(MessageTooLong):
             await cab.datagram.send((2, 1), bytes(70_000))
 
-    run_task(main, protected=True, backend=backend)
+    run_task(main, protected=True, boards=boards)
 
 
-def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backend):
+def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(boards):
     """The kernel's own lock, reached around UserCab: others do not run in the task's domain."""
 
     async def user(cab, rogue):
@@ -304,7 +304,7 @@ def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backen
         assert raw.lock.holder is None
 
     raw = SimpleNamespace()
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
 @pytest.mark.parametrize(
@@ -315,9 +315,14 @@ def test_a_wait_that_is_not_a_call_gives_the_cpu_away_in_the_kernels_mode(backen
     ],
 )
 def test_a_board_without_what_it_takes_is_told_of(field, value, message, monkeypatch):
-    read = ModelCab._read_config
-    part = getattr(REG["CONFIG"], field)
-    monkeypatch.setattr(ModelCab, "_read_config", lambda board: read(board) & ~part.mask | part.put(value))
+    read, config = Door.read, REG["CONFIG"]
+    part = getattr(config, field)
+
+    async def read_of_a_smaller_board(door, address, size=4):
+        word = await read(door, address, size)
+        return word & ~part.mask | part.put(value) if address == config.address else word
+
+    monkeypatch.setattr(Door, "read", read_of_a_smaller_board)
 
     async def user(cab):
         raise AssertionError("it runs without protection")
@@ -330,7 +335,7 @@ def test_a_board_without_what_it_takes_is_told_of(field, value, message, monkeyp
 
 
 @pytest.mark.parametrize("at_us", [2900.3, 3003.1, 3011.7, 3020])
-def test_a_cab_that_is_stopped_in_a_task_begins_anew_in_the_kernels_domain(at_us, backend):
+def test_a_cab_that_is_stopped_in_a_task_begins_anew_in_the_kernels_domain(at_us, boards):
     async def user(cab):
         block = await cab.memory.allocate(100)
         while True:
@@ -351,7 +356,7 @@ def test_a_cab_that_is_stopped_in_a_task_begins_anew_in_the_kernels_domain(at_us
     async def idle(cab):
         await cab.sleep(20_000)
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         begun = []
         system.on_restart = lambda cab: begun.append(system.spawn(cab.name, anew))
         system.cab("CAB1").spawn(user, protected=True)

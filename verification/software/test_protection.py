@@ -1,4 +1,4 @@
-"""What a protected task may touch (docs/kernel.md), with the same assertions on the model and on simulated RTL.
+"""What a protected task may touch (docs/kernel.md), with the same assertions on fast boards and on the RTL.
 Facts C4, C5."""
 
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.software.errors import Fault, NotYours, ProgramError
 
-from .helpers import BACKENDS, model, nothing_leaks, run_task
+from .helpers import BOARDS, nothing_leaks, run_task, simulated
 from .tasks import DATA, faults, message, touch
 
 PAGE = 1024
@@ -27,12 +27,12 @@ FORBIDDEN = {
 }
 
 
-@pytest.fixture(params=BACKENDS)
-def backend(request):
+@pytest.fixture(params=BOARDS)
+def boards(request):
     return request.param
 
 
-def test_a_task_may_use_its_own_blocks_and_nothing_else_of_the_machine(backend):
+def test_a_task_may_use_its_own_blocks_and_nothing_else_of_the_machine(boards):
     async def user(cab):
         block = await cab.memory.allocate(3000)
         assert block % PAGE == 0 and cab.memory.used == 4096
@@ -46,10 +46,10 @@ def test_a_task_may_use_its_own_blocks_and_nothing_else_of_the_machine(backend):
         cab.memory.free(block)
         return cab.name, cab.id
 
-    assert run_task(user, protected=True, backend=backend) == ("CAB1", 1)
+    assert run_task(user, protected=True, boards=boards) == ("CAB1", 1)
 
 
-def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(backend):
+def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(boards):
     async def main(cab):
         other = cab.spawn(steady, 4000)
         for address, region in FORBIDDEN.items():
@@ -73,7 +73,7 @@ def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(back
             before.setdefault(name, []).append(await cab.door.read(REG[name].address))
         before.setdefault("pending", []).append(await cab.door.read(REG["IRQ_PENDING"].address) >> Irq.TRAP & 1)
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         for task in (registers, main, registers):
             thread = system.spawn("CAB1", task)
             system.go()
@@ -84,7 +84,7 @@ def test_a_fault_of_each_kind_in_each_region_ends_the_task_and_nothing_else(back
     )
 
 
-def test_what_the_table_held_before_counts_for_nothing(backend):
+def test_what_the_table_held_before_counts_for_nothing(boards):
     """Its content after power-on is not defined."""
 
     async def main(cab):
@@ -95,10 +95,10 @@ def test_what_the_table_held_before_counts_for_nothing(backend):
         for address in (DATA, REG["ID"].address, DATA + 4):
             assert (await faults(cab, touch, address, False)).address == address
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_blocks_are_refused_as_a_whole_where_they_leave_the_tasks_pages(backend):
+def test_blocks_are_refused_as_a_whole_where_they_leave_the_tasks_pages(boards):
     async def user(cab, write):
         block = await cab.memory.allocate(PAGE)
         if write:
@@ -112,10 +112,10 @@ def test_blocks_are_refused_as_a_whole_where_they_leave_the_tasks_pages(backend)
             fault = await faults(cab, user, write)
             assert fault.address % PAGE == 0 and fault.kind == ("write" if write else "read")
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_another_tasks_memory_and_a_page_that_was_given_back_are_refused(backend):
+def test_another_tasks_memory_and_a_page_that_was_given_back_are_refused(boards):
     async def owner(cab, where):
         block = await cab.memory.allocate(100)
         where.append(block)
@@ -137,10 +137,10 @@ def test_another_tasks_memory_and_a_page_that_was_given_back_are_refused(backend
         # Nor may the next task in that domain touch it.
         assert (await faults(cab, touch, where[0], True)).address == where[0]
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_a_message_may_be_touched_from_take_to_release_and_from_reserve_to_commit(backend):
+def test_a_message_may_be_touched_from_take_to_release_and_from_reserve_to_commit(boards):
     async def taker(cab, kind):
         box = cab.mailbox(5)
         letter = await box.take()
@@ -187,10 +187,10 @@ def test_a_message_may_be_touched_from_take_to_release_and_from_reserve_to_commi
         assert await letter.read() == b"0123456789" and letter.source == cab.id
         letter.free()
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_messages_by_the_network_get_pages_of_their_own_and_are_not_copied(backend):
+def test_messages_by_the_network_get_pages_of_their_own_and_are_not_copied(boards):
     async def receiver(cab):
         box = cab.mailbox(1)
         box.open()
@@ -214,14 +214,14 @@ def test_messages_by_the_network_get_pages_of_their_own_and_are_not_copied(backe
         await cab.datagram.send((2, 1), letter)
         letter.free()
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         receiver = system.spawn("CAB2", receiver, protected=True)
         system.spawn("CAB1", sender, protected=True)
         system.go()
         assert receiver.result == [b"bytes", b"areas", bytes(3000)]
 
 
-def test_areas_that_are_not_the_tasks_are_a_fault_though_dma_is_the_kernels(backend):
+def test_areas_that_are_not_the_tasks_are_a_fault_though_dma_is_the_kernels(boards):
     async def sender(cab, address, length):
         await cab.memory.allocate(100)
         await cab.datagram.send((2, 1), [(address, length)])
@@ -233,10 +233,10 @@ def test_areas_that_are_not_the_tasks_are_a_fault_though_dma_is_the_kernels(back
         cab.memory.free(block)
         assert cab.datalink.counters.packets_sent == 0
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(backend):
+def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(boards):
     """The store is posted; calls, pauses, the end of the task come behind it, and other tasks run at once."""
 
     async def guilty(cab, behind):
@@ -283,10 +283,10 @@ def test_a_store_that_fails_is_blamed_on_its_task_whatever_follows_it(backend):
             await cab.pause()
         return "unharmed"
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
 
 
-def test_interrupt_handlers_are_the_kernels_while_a_task_runs(backend):
+def test_interrupt_handlers_are_the_kernels_while_a_task_runs(boards):
     """Packets arrive, timers fire and memory is given while a protected task computes and touches its own pages."""
 
     async def busy(cab, until):
@@ -300,7 +300,7 @@ def test_interrupt_handlers_are_the_kernels_while_a_task_runs(backend):
         for number in range(20):
             await cab.datagram.send((1, 1), bytes([number]) * 500)
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         system.spawn("CAB1", busy, 0, protected=True)
         system.spawn("CAB2", send)
         system.go()
@@ -310,7 +310,7 @@ def test_interrupt_handlers_are_the_kernels_while_a_task_runs(backend):
             box.try_take().free()
 
 
-def test_finally_clauses_run_but_cannot_go_on(backend):
+def test_finally_clauses_run_but_cannot_go_on(boards):
     log = []
 
     async def user(cab):
@@ -332,16 +332,16 @@ def test_finally_clauses_run_but_cannot_go_on(backend):
         await faults(cab, user)
         await faults(cab, deaf)
 
-    run_task(main, backend=backend)
+    run_task(main, boards=boards)
     assert log[0] == "begun" and "never" not in log and 1 < len(log) < 20
 
 
-def test_a_fault_is_no_failure_of_the_run_but_another_exception_is(backend):
+def test_a_fault_is_no_failure_of_the_run_but_another_exception_is(boards):
     async def broken(cab):
         await cab.memory.allocate(5000)
         raise KeyError("mine")
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         thread = system.spawn("CAB1", touch, DATA, False, protected=True)
         system.go()
         assert isinstance(thread.error, Fault) and system.cab("CAB1").faults == [thread.error]

@@ -16,7 +16,7 @@ from nectar.software.transport.commands import MAILBOX, Command
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
 
-from .helpers import drive, held, model, pattern
+from .helpers import drive, held, pattern, simulated
 
 SERVICE, PORT, BOX = 7, 9, 3
 #: Simulated time in which all that random packets have begun must be forgotten, in picoseconds.
@@ -99,7 +99,7 @@ async def call_all(cab, others):
 )
 def test_damaged_replies_end_no_run(topology, rate, seed):
     """Of one reply in ten a byte is wrong, while routes are found out and circuits are opened."""
-    with model(topology, routes="discovered", faults=[f"*:errors-reply={rate}"], seed=seed) as system:
+    with simulated(topology, routes="discovered", faults=[f"*:errors-reply={rate}"], seed=seed) as system:
         for cab in system.cabs:
             offer(cab)
         for cab in system.cabs:
@@ -139,7 +139,7 @@ def test_random_replies_end_no_run():
                     pass
             await cab.sleep(1000)
 
-    with model("chain:3", routes="discovered") as system:
+    with simulated("chain:3", routes="discovered") as system:
         for cab in system.cabs:
             offer(cab)
         babbler = system.cab("CAB1").spawn(babble)
@@ -208,7 +208,7 @@ def test_random_packets_end_no_run_and_leak_nothing(seed):
         await cab.datalink.finish()
         cab.memory.free(block)
 
-    with model("hub:4") as system:
+    with simulated("hub:4") as system:
         overhear(system, overheard)
         before = held(system)
         for cab in system.cabs:
@@ -268,7 +268,7 @@ def test_random_commands_end_no_run():
         assert counters.commands and counters.refused and counters.headless
         cab.commands.stop()
 
-    with model("hub:3") as system:
+    with simulated("hub:3") as system:
         for cab in system.cabs:
             offer(cab)
         system.spawn("CAB1", command)
@@ -315,7 +315,7 @@ def test_what_a_node_stores_at_random_ends_no_software_of_its_cab():
                 assert not isinstance(error, errors.FileError) or error.status.name
             await cab.sleep(500)
 
-    with model("hub:2", nodes=["CAB1"]) as system:
+    with simulated("hub:2", nodes=["CAB1"]) as system:
         for cab in system.cabs:
             offer(cab)
         system.node("CAB1").spawn(scribble)
@@ -348,7 +348,7 @@ def test_what_a_cab_answers_at_random_gives_its_node_errors_and_no_more():
                 kinds.add(type(error))
         return kinds
 
-    with model("hub:2", nodes=["CAB1"]) as system:
+    with simulated("hub:2", nodes=["CAB1"]) as system:
         offer(system.cab("CAB2"))
         scribbler = system.cab("CAB1").spawn(scribble)
         thread = system.node("CAB1").spawn(calls)

@@ -8,7 +8,7 @@ from nectar.sim.profile import PROTOTYPE
 from nectar.software.nectarine.options import SHORT
 from nectar.software.nx import crecv, csend
 from nectar.software.packet import ANY_CAB, ENVELOPE, Protocol
-from nectar.verification.software.helpers import BACKENDS, events, model, pattern
+from nectar.verification.software.helpers import BOARDS, events, pattern, simulated
 from nectar.verification.software.nectarine.applications import application
 from nectar.verification.software.nx.programs import hypercube
 from nectar.verification.software.transport.exchange import hasten
@@ -28,8 +28,8 @@ def cycle(event):
     return event.time_ps // PROTOTYPE.cab_period_ps - RESET_EDGES
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_messages_of_a_channel_are_those_that_the_tasks_exchange(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_messages_of_a_channel_are_those_that_the_tasks_exchange(boards):
     """A message longer than a packet is announced on the channel by an envelope alone."""
     sizes = [0, 20, SHORT, SHORT + 1, 3000]
     begun, got = [], []
@@ -44,7 +44,7 @@ def test_messages_of_a_channel_are_those_that_the_tasks_exchange(backend):
             length = len((await task.receive()).data)
             got.append((length, await task.cab.door.now()))
 
-    with application(backend=backend, recorded=GROUPS) as made:
+    with application(boards=boards, recorded=GROUPS) as made:
         made.spawn("a", sender, on="CAB1")
         made.spawn("b", receiver, on="CAB2")
         made.go()
@@ -72,8 +72,8 @@ def test_messages_of_a_channel_are_those_that_the_tasks_exchange(backend):
         assert [start, *times, end] == sorted([start, *times, end])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_of_nx_is_told_with_the_messages_that_are_sent_for_it(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_of_nx_is_told_with_the_messages_that_are_sent_for_it(boards):
     sizes = [0, 99, 101, 2000]
 
     def sender(process):
@@ -84,7 +84,7 @@ def test_a_message_of_nx_is_told_with_the_messages_that_are_sent_for_it(backend)
         for size in sizes:
             crecv(size, bytearray(size), size)
 
-    with hypercube(2, backend=backend, recorded=GROUPS) as nx:
+    with hypercube(2, boards=boards, recorded=GROUPS) as nx:
         nx.load(sender, node=0)
         nx.load(receiver, node=1)
         nx.go()
@@ -97,8 +97,8 @@ def test_a_message_of_nx_is_told_with_the_messages_that_are_sent_for_it(backend)
         assert [(event.layer, event.length) for event in below] == [(Layer.NECTARINE, message.length)]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_multicast_is_joined_with_each_receiver(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_multicast_is_joined_with_each_receiver(boards):
     sizes, members = [0, 700, 2500], [2, 3, 4]
     begun, got = [], {member: [] for member in members}
 
@@ -113,7 +113,7 @@ def test_a_multicast_is_joined_with_each_receiver(backend):
             got[cab.id].append((message.length, await cab.door.now()))
             message.free()
 
-    with model("hub:4", backend=backend, recorded=GROUPS) as system:
+    with simulated("hub:4", boards=boards, recorded=GROUPS) as system:
         system.spawn("CAB1", sender)
         names = {member: system.cabs[member - 1].name for member in members}
         for name in names.values():
@@ -204,7 +204,7 @@ def agree(spans, told, layer):
     ],
 )
 def test_what_a_transport_repeats_is_in_the_report(layer, first, others, fault):
-    with model("hub:3", recorded=GROUPS, faults=[fault]) as system:
+    with simulated("hub:3", recorded=GROUPS, faults=[fault]) as system:
         for cab in system.cabs:
             hasten(cab)
         system.spawn("CAB1", first)

@@ -1,7 +1,7 @@
 """What the datalink does when nothing arrives: it looks at the way, flushes what is stuck, repairs flow control, goes
 round what is broken.
 
-Sources: facts H20, H21, S4; *Network-Based Multicomputers*, section 5.3.4; docs/routing.md. On the model and on the
+Sources: facts H20, H21, S4; *Network-Based Multicomputers*, section 5.3.4; docs/routing.md. On fast boards and on the
 RTL, with the same assertions."""
 
 import pytest
@@ -12,7 +12,7 @@ from nectar.software.datalink.options import Options
 from nectar.software.datalink.route import command_word
 from nectar.software.errors import CircuitError
 
-from .helpers import BACKENDS, model, receive_all
+from .helpers import BOARDS, receive_all, simulated
 from .test_routes import ring
 
 #: Short times, so that recovery takes little simulated time.
@@ -56,10 +56,10 @@ def used(system):
     return {cab.id: cab.memory.used for cab in system.cabs}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("fault", ["cut", "disable"])
-def test_another_way_is_taken_round_a_broken_hop_and_left_when_it_is_mended(backend, fault):
-    with model("mesh:2x2", backend=backend, options=QUICK) as system:
+def test_another_way_is_taken_round_a_broken_hop_and_left_when_it_is_mended(boards, fault):
+    with simulated("mesh:2x2", boards=boards, options=QUICK) as system:
         before = used(system)
         straight = [(1, 1), (2, 3), (4, 0)]
         broken = system.faults.cut("HUB1.P1", at_us=0) if fault == "cut" else system.faults.disable("HUB1.P1", at_us=0)
@@ -86,7 +86,7 @@ def test_another_way_is_taken_round_a_broken_hop_and_left_when_it_is_mended(back
 
 def test_a_way_against_the_order_is_taken_if_there_is_no_other():
     """On a ring of five, whose order has no way round that fiber."""
-    with model(ring(5), options=QUICK) as system:
+    with simulated(ring(5), options=QUICK) as system:
         system.faults.cut("HUB1.P1", at_us=0)
         system.spawn("CAB1", send_and_look, 2, 8, 6000)
         receiver = system.spawn("CAB2", collect, 7)
@@ -103,13 +103,13 @@ def test_a_way_against_the_order_is_taken_if_there_is_no_other():
         assert hops == sorted({*datalink.routes[2], (5, 0)}, key=key)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_circuit_goes_round_a_broken_hop_by_itself(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_circuit_goes_round_a_broken_hop_by_itself(boards):
     async def send(cab):
         await cab.datagram.send((4, 1), bytes(5000), "circuit")
         await cab.datalink.finish()
 
-    with model("mesh:2x2", backend=backend, options=QUICK) as system:
+    with simulated("mesh:2x2", boards=boards, options=QUICK) as system:
         before = used(system)
         system.faults.cut("HUB1.P1", at_us=0)
         system.spawn("CAB1", send)
@@ -128,7 +128,7 @@ def test_a_multicast_over_several_hubs_goes_round_a_broken_hop_by_itself(switchi
         await cab.datagram.send(([2, 3, 6, 8], 1), b"to all", switching)
         await cab.datalink.finish()
 
-    with model("mesh:3x3", options=QUICK) as system:
+    with simulated("mesh:3x3", options=QUICK) as system:
         before = used(system)
         system.faults.cut("HUB1.P1", at_us=0)
         system.spawn("CAB1", send)
@@ -145,7 +145,7 @@ def test_a_circuit_over_the_only_way_fails_with_an_error_when_that_is_cut():
             await cab.datagram.send((3, 1), bytes(100), "circuit")
         return cab.datalink.routes[3], await cab.now_us()
 
-    with model("chain:3", options=QUICK) as system:
+    with simulated("chain:3", options=QUICK) as system:
         before = used(system)
         system.faults.cut("HUB2.P1", at_us=0)
         sender = system.spawn("CAB1", send)
@@ -154,10 +154,10 @@ def test_a_circuit_over_the_only_way_fails_with_an_error_when_that_is_cut():
         assert used(system) == before
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_ready_signal_lost_between_hubs_is_made_up_for(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_ready_signal_lost_between_hubs_is_made_up_for(boards):
     """H21: by *repair ready* at the HUB behind the fiber, which waits for its turn there. Long before the watchdog."""
-    with model("chain:3", backend=backend, options=QUICK) as system:
+    with simulated("chain:3", boards=boards, options=QUICK) as system:
         lost = system.faults.lose("HUB2.P2->HUB1.P1", kind="ready", nth=2)
         system.spawn("CAB1", send_and_look, 3, 6, 1500, 6)
         receiver = system.spawn("CAB3", collect, 5)
@@ -168,11 +168,11 @@ def test_a_ready_signal_lost_between_hubs_is_made_up_for(backend):
         assert system.cab("CAB1").datalink.counters.repaired == 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("link_suspect", [True, False])
-def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transport_is_in_doubt(link_suspect, backend):
+def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transport_is_in_doubt(link_suspect, boards):
     """With the times as they are: after some 10 ms in place of 100."""
-    with model("hub:2", backend=backend) as system:
+    with simulated("hub:2", boards=boards) as system:
         lost = system.faults.lose("HUB1.P0->CAB1", kind="ready", nth=2)
         system.spawn("CAB1", send_and_look, 2, 6, 2500, 6 if link_suspect else 0)
         receiver = system.spawn("CAB2", collect, 5)
@@ -183,11 +183,11 @@ def test_a_ready_signal_lost_on_the_own_fiber_is_made_up_for_sooner_if_a_transpo
         assert system.cab("CAB1").datalink.counters.ready_recovered == 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(boards):
     """The HUB waits for a ready signal of a CAB that knows of nothing; a small packet past the ready bit makes it
     send one."""
-    with model("hub:2", backend=backend, options=QUICK) as system:
+    with simulated("hub:2", boards=boards, options=QUICK) as system:
         system.faults.cut("HUB1.P1->CAB2", at_us=0, for_us=1000)
         system.spawn("CAB1", send_and_look, 2, 6, 1500, 6)
         receiver = system.spawn("CAB2", collect, 5)
@@ -197,8 +197,8 @@ def test_a_packet_lost_whole_before_a_silent_cab_does_not_shut_it_off(backend):
         assert system.cab("CAB1").datalink.counters.repaired >= 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_queue_that_is_stuck_is_flushed(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_queue_that_is_stuck_is_flushed(boards):
     """H21: CAB1's packet waits in its HUB's queue for an output that CAB2 keeps; what comes behind it would wait,
     too."""
 
@@ -213,7 +213,7 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
         await cab.sleep(3000)
         await cab.datagram.send((2, 1), b"past it")
 
-    with model("hub:3", backend=backend, options=QUICK) as system:
+    with simulated("hub:3", boards=boards, options=QUICK) as system:
         system.spawn("CAB2", keep)
         system.spawn("CAB1", send)
         receiver = system.spawn("CAB2", receive_all, 1, 1)
@@ -223,8 +223,8 @@ def test_a_queue_that_is_stuck_is_flushed(backend):
         assert system.time_ns < 50_000_000
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_whoever_flushes_a_queue_restores_what_was_waited_for_there(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_whoever_flushes_a_queue_restores_what_was_waited_for_there(boards):
     """Packets to CAB4, which nobody suspects, stick at HUB1 since a ready signal is lost. The way to CAB3 is suspected
     again and again: each time the queue is flushed before HUB1's watchdog would restore the ready bit."""
 
@@ -238,7 +238,7 @@ def test_whoever_flushes_a_queue_restores_what_was_waited_for_there(backend):
             await cab.sleep(7_500)
             cab.datalink.report_unresponsive(3)
 
-    with model("mesh:2x2", backend=backend, options=QUICK) as system:
+    with simulated("mesh:2x2", boards=boards, options=QUICK) as system:
         before = used(system)
         assert [system.cab("CAB1").datalink.routes[cab][0] for cab in (3, 4)] == [(1, 3), (1, 1)]
         lost = system.faults.lose("HUB2.P2->HUB1.P1", kind="ready", nth=2)
@@ -254,8 +254,8 @@ def test_whoever_flushes_a_queue_restores_what_was_waited_for_there(backend):
         assert used(system) == before
 
 
-@pytest.mark.parametrize("backend", ["model", pytest.param("engine", marks=pytest.mark.nightly)])
-def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
+@pytest.mark.parametrize("boards", ["fast", pytest.param("rtl", marks=pytest.mark.nightly)])
+def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(boards):
     """H20: CAB2 opens a way to CAB3 and stops; CAB1 gets through when the HUB has ended that."""
 
     async def keep(cab):
@@ -269,7 +269,7 @@ def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
             await cab.datagram.send((3, 1), bytes([number]))
             await cab.sleep(20_000)
 
-    with model("hub:3", backend=backend) as system:
+    with simulated("hub:3", boards=boards) as system:
         system.spawn("CAB2", keep)
         system.faults.stop("CAB2", at_us=300)
         sender = system.spawn("CAB1", send)
@@ -280,8 +280,8 @@ def test_the_connection_of_a_cab_that_stopped_is_ended_by_the_watchdog(backend):
         assert sender.ended
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_hub_that_is_reset_under_traffic_costs_messages_and_nothing_else(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_hub_that_is_reset_under_traffic_costs_messages_and_nothing_else(boards):
     async def send(cab):
         for number in range(60):
             await cab.datagram.send((3, 1), bytes([number]) * 600)
@@ -290,7 +290,7 @@ def test_a_hub_that_is_reset_under_traffic_costs_messages_and_nothing_else(backe
         await cab.sleep(5000)
         await cab.datagram.send((3, 1), bytes([100]))
 
-    with model("chain:3", backend=backend, options=QUICK) as system:
+    with simulated("chain:3", boards=boards, options=QUICK) as system:
         before = used(system)
         system.faults.reset("HUB2", at_us=1500)
         system.spawn("CAB1", send)
@@ -315,7 +315,7 @@ def test_a_way_is_not_looked_at_all_the_time():
         cab.datalink.report_unresponsive(77)
         return cab.datalink.counters.looked
 
-    with model("hub:2", options=QUICK) as system:
+    with simulated("hub:2", options=QUICK) as system:
         thread = system.spawn("CAB1", doubt)
         system.go()
         assert 1 <= thread.result <= 3
@@ -323,8 +323,8 @@ def test_a_way_is_not_looked_at_all_the_time():
         assert (counters.repaired, counters.flushed, counters.broken) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_looking_at_a_way_under_traffic_loses_nothing(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_looking_at_a_way_under_traffic_loses_nothing(boards):
     """Packets of three CABs to one, whose sender looks at the way again and again."""
 
     async def send(cab):
@@ -333,7 +333,7 @@ def test_looking_at_a_way_under_traffic_loses_nothing(backend):
             if not number % 5:
                 cab.datalink.report_unresponsive(4)
 
-    with model("mesh:2x2", backend=backend, options=QUICK) as system:
+    with simulated("mesh:2x2", boards=boards, options=QUICK) as system:
         for name in ("CAB1", "CAB2", "CAB3"):
             system.spawn(name, send)
         receiver = system.spawn("CAB4", receive_all, 1, 90)
@@ -353,7 +353,7 @@ def test_registers_are_as_after_a_reset_when_all_is_done():
         await cab.sleep(5000)
         return await cab.door.read(REG["TX_STATUS"].address)
 
-    with model("hub:2", options=QUICK) as system:
+    with simulated("hub:2", options=QUICK) as system:
         thread = system.spawn("CAB1", look)
         system.go()
         assert REG["TX_STATUS"].free.get(thread.result) == 32 and not REG["TX_STATUS"].waiting.get(thread.result)

@@ -15,7 +15,7 @@ from nectar.hdl.cab.addresses import REG
 from nectar.hdl.hub.commands import REPLY, Op
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import BUILT_IN, Topology, load
-from nectar.software.backends.model.machine import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.map import Map
 from nectar.software.datalink.order import Order, cycle
 from nectar.software.datalink.route import Route
@@ -289,7 +289,7 @@ def circle_of_four():
 
 
 def test_given_routes_with_a_circle_are_refused_before_anything_is_sent():
-    machine = ModelMachine(ring(4), PROTOTYPE)
+    machine = EngineMachine(ring(4), PROTOTYPE, boards="fast")
     with pytest.raises(
         RoutingCycle, match=r"circle HUB 1 P1 -> HUB 2 P1 -> HUB 3 P1 -> HUB 4 P1 -> HUB 1 P1: change one"
     ) as caught:
@@ -301,7 +301,7 @@ def test_given_routes_with_a_circle_are_refused_before_anything_is_sent():
 def test_given_routes_without_a_circle_are_taken():
     routes = circle_of_four()
     routes["CAB4"]["CAB2"] = [(4, 2), (3, 2), (2, 0)]
-    machine = ModelMachine(ring(4), PROTOTYPE)
+    machine = EngineMachine(ring(4), PROTOTYPE, boards="fast")
     system = System(machine, {f"CAB{i}": i for i in range(1, 5)}, routes)
     assert system.cab("CAB4").datalink.routes == {2: [(4, 2), (3, 2), (2, 0)]}
     system.close()

@@ -9,9 +9,9 @@ from nectar.verification import seeds
 from . import soak as soaking
 from .soak import Outcome, Rates, soak, soak_round
 
-#: Messages of a night: on the model, in so many shares; on the engine, or as many as fit into so many seconds.
+#: Messages of a night: on fast boards, in so many shares; on the RTL, or as many as fit into so many seconds.
 NIGHT, SHARES = 1_000_000, 4
-NIGHT_ENGINE, NIGHT_ENGINE_SECONDS = 10_000, 1800
+NIGHT_RTL, NIGHT_RTL_SECONDS = 10_000, 1800
 #: What has struck in a day's soak even if luck is bad.
 STRUCK = ("errors", "lost-ready", "lost-reply", "lost-command", "cuts", "resets")
 
@@ -29,9 +29,8 @@ def test_not_one_message_is_lost_doubled_reordered_or_damaged():
     whole(soak(seeds.seed(), 4_000))
 
 
-def test_nor_on_the_engine():
-    """One round: what is simulated is the RTL, some twenty times slower."""
-    outcome = soak_round(seeds.seed(), "engine", 6, Rates(errors=1e-4, reset_ms=5, cut_ms=5), "chain:3")
+def test_nor_on_the_rtl():
+    outcome = soak_round(seeds.seed(), "rtl", 6, Rates(errors=1e-4, reset_ms=5, cut_ms=5), "chain:3")
     print(outcome)
     assert not outcome.strays and outcome.total > 30 and outcome.hits["errors"]
 
@@ -41,8 +40,8 @@ def noted(record_property):
     """Notes what an outcome is."""
 
     def note(outcome, where):
-        record_property(f"messages on the {where}", outcome.total)
-        record_property(f"faults on the {where}", sum(outcome.hits.values()))
+        record_property(f"messages on {where}", outcome.total)
+        record_property(f"faults on {where}", sum(outcome.hits.values()))
         return outcome
 
     return note
@@ -51,14 +50,14 @@ def noted(record_property):
 @pytest.mark.nightly
 @pytest.mark.parametrize("share", range(SHARES))
 def test_not_one_in_a_night(share, noted):
-    outcome = noted(soak(seeds.seed() + 3 + share, NIGHT // SHARES), "model")
+    outcome = noted(soak(seeds.seed() + 3 + share, NIGHT // SHARES), "fast boards")
     whole(outcome)
     assert outcome.total >= NIGHT // SHARES
 
 
 @pytest.mark.nightly
-def test_nor_on_the_engine_in_a_night(noted):
-    outcome = noted(soak(seeds.seed() + 2, NIGHT_ENGINE, NIGHT_ENGINE_SECONDS, "engine", 20), "engine")
+def test_nor_on_the_rtl_in_a_night(noted):
+    outcome = noted(soak(seeds.seed() + 2, NIGHT_RTL, NIGHT_RTL_SECONDS, "rtl", 20), "RTL boards")
     print(outcome)
     assert not outcome.strays and outcome.hits["errors"] > 5
 
@@ -101,7 +100,7 @@ def test_it_notices(monkeypatch, what, message):
     monkeypatch.setattr(soaking._Flow, "arrived", arrived)
     with pytest.raises(ProgramError, match=message) as caught:
         soak_round(2, count=10, rates=Rates(0, 0, 0, 0, 1e9, 1e9), topology="chain:3")
-    assert "soak seed 2 on the model, chain:3" in caught.value.__notes__[0]
+    assert "soak seed 2 on fast boards, chain:3" in caught.value.__notes__[0]
 
 
 def test_outcomes_add_up():

@@ -48,7 +48,7 @@ def alone(function, **options):
     return run(("CAB1", lambda node: function()), nodes=["CAB1"], **options)[0]
 
 
-def test_bytes_there_and_back(backend="model"):
+def test_bytes_there_and_back(boards="fast"):
     data = pattern(3000)
 
     def exchange(connection):
@@ -58,13 +58,13 @@ def test_bytes_there_and_back(backend="model"):
             back += connection.recv(700)
         return back
 
-    back, _ = run(("CAB1", talk, exchange), ("CAB2", echo), backend=backend)
+    back, _ = run(("CAB1", talk, exchange), ("CAB2", echo), boards=boards)
     assert back == data
 
 
 @pytest.mark.nightly
 def test_bytes_there_and_back_on_the_rtl():
-    test_bytes_there_and_back("engine")
+    test_bytes_there_and_back("rtl")
 
 
 def test_much_more_than_all_buffers_hold():

@@ -11,7 +11,7 @@ import pytest
 
 from nectar.software.errors import CabSilent, NoRoute, PeerSilent, ProgramError, StreamError
 from nectar.software.node.sockets.errors import os_error
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 from nectar.verification.software.nodes import run
 
 PORT = 2000
@@ -232,7 +232,7 @@ def test_a_cab_that_stops():
         connection.settimeout(3)
         return raised(connection.recv, 1)
 
-    with model("hub:2", nodes=["CAB1", "CAB2"]) as system:
+    with simulated("hub:2", nodes=["CAB1", "CAB2"]) as system:
         for cab in system.cabs:
             cab.stream.options = replace(cab.stream.options, silence_us=100_000, most_us=20_000)
         mine, theirs = system.node("CAB2").spawn(waits), system.node("CAB1").spawn(talks)

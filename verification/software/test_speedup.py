@@ -8,7 +8,7 @@ from nectar.software import ProgramError
 from nectar.software.arithmetic import Work
 from nectar.software.speedup import Measured, Meter, Scaling, Team, counts_of
 
-from .helpers import drive, model
+from .helpers import drive, simulated
 
 MILLISECOND = Work(add=16_000)
 
@@ -42,7 +42,7 @@ async def scaled(system, function, twice, counts):
 
 @pytest.mark.parametrize("function", [plain, awaited])
 def test_a_program_runs_on_each_number_of_cabs_and_its_time_is_measured(function, capsys):
-    with model("hub:4") as system:
+    with simulated("hub:4") as system:
         scaling, answers = drive(scaled(system, function, False, [1, 2, 4]))
         reported = {result["id"]: result["value"] for result in system.results}
     assert [[index for index, _ in each] for each in answers] == [[0], [0, 1], [0, 1, 2, 3]]
@@ -59,13 +59,13 @@ def test_a_program_runs_on_each_number_of_cabs_and_its_time_is_measured(function
 
 
 def test_what_is_not_computed_is_communication():
-    with model("hub:2") as system:
+    with simulated("hub:2") as system:
         scaling, _ = drive(scaled(system, plain, True, [2]))
     assert scaling.runs[0].communication == pytest.approx(1 / 3, abs=0.02)
 
 
 def test_a_cab_that_is_stopped_in_a_run_is_one_line():
-    with model("hub:2", faults=["CAB2:stop,at=100us"]) as system:
+    with simulated("hub:2", faults=["CAB2:stop,at=100us"]) as system:
         with pytest.raises(ProgramError, match="task it.0.1 on CAB2 has no result: its CAB was stopped by a fault"):
             drive(scaled(system, plain, False, [2]))
 
@@ -88,7 +88,7 @@ def test_shares_cover_everything_once_and_are_even(size):
 
 
 def test_numbers_of_cabs():
-    with model("hub:5") as system:
+    with simulated("hub:5") as system:
         assert counts_of(system) == [1, 2, 4]
         assert counts_of(system, "5,1,5") == [5, 1]
         for wrong in ("0", "6", "1,,2", "many", ""):

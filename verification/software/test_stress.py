@@ -16,7 +16,7 @@ from nectar.software.datalink.options import Options
 from nectar.software.errors import CircuitError
 from nectar.verification import seeds
 
-from .helpers import held, hubs, model
+from .helpers import held, hub_states, simulated
 
 QUICK = Options(watch_us=500, ready_us=15000, hold_us=1500, stall_us=4000, reply_us=2000, status_us=100, attempts=4)
 TOPOLOGIES = ["hub:2", "hub:5", "chain:3", "figure7", "mesh:2x2"]
@@ -28,7 +28,7 @@ def content(sender, thread, number, length):
     return head + seeds.rng(f"{sender} {thread} {number}").randbytes(max(0, length - 4))
 
 
-def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
+def traffic(seed, lossy, memory_bytes=1 << 16, boards="fast"):
     """Runs random traffic; returns what was sent and received, lists of (sender, thread, number, receiver, mailbox),
     and counts of messages dropped."""
     print("seed", seed)
@@ -65,7 +65,7 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
     async def settle(cab):
         await cab.sleep(100_000)
 
-    with model(topology, faults=faults, memory_bytes=memory_bytes, backend=backend, options=QUICK) as system:
+    with simulated(topology, faults=faults, memory_bytes=memory_bytes, boards=boards, options=QUICK) as system:
         ids = [cab.id for cab in system.cabs]
         before = held(system)
         for cab in system.cabs:
@@ -96,7 +96,7 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
         system.go()
         assert held(system) == before
         assert all(not cab.mailbox(mailbox).full for cab in system.cabs for mailbox in (1, 2))
-        assert all(not hub.connections for hub in hubs(system))
+        assert all(not state.connections for state in hub_states(system).values())
         dropped = sum(
             cab.datalink.counters.hold_expired
             + cab.datagram.counters.no_room
@@ -113,16 +113,16 @@ def traffic(seed, lossy, memory_bytes=1 << 16, backend="model"):
 
 
 @pytest.mark.parametrize(
-    "seed, backend",
+    "seed, boards",
     [
-        *((seed, "model") for seed in range(12)),
-        *(pytest.param(seed, "engine", marks=[] if seed % 2 else [pytest.mark.nightly]) for seed in range(12)),
+        *((seed, "fast") for seed in range(12)),
+        *(pytest.param(seed, "rtl", marks=[] if seed % 2 else [pytest.mark.nightly]) for seed in range(12)),
     ],
 )
-def test_nothing_is_lost_or_doubled_without_faults(seed, backend):
+def test_nothing_is_lost_or_doubled_without_faults(seed, boards):
     """Save what is counted as dropped: packets that found no room for too long, and circuits that arrived while one
     of them waited."""
-    sent, received, dropped = traffic(seed, False, backend=backend)
+    sent, received, dropped = traffic(seed, False, boards=boards)
     assert sorted(sent) == sorted(received) if not dropped else len(sent) - len(received) <= dropped
 
 

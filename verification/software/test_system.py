@@ -11,13 +11,13 @@ import nectar.software
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology, load
 from nectar.software import MessageTooLong, ProgramError
-from nectar.software.backends.model.machine import ModelMachine
+from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.datalink.routes import named_routes
 from nectar.software.door import BusError
 from nectar.software.errors import CabStopped, UnfinishedRun
 from nectar.software.system import System
 
-from .helpers import drive, model, receive_all, send_all
+from .helpers import drive, receive_all, send_all, simulated
 
 
 async def wait_for_ever(cab):
@@ -40,7 +40,7 @@ def test_the_program_of_the_manual_runs():
         message.free()
         return data
 
-    with model("figure7") as system:
+    with simulated("figure7") as system:
         system.spawn("CAB3", send, system.id_of("CAB1"), b"hello")
         receiver = system.spawn("CAB1", receive)
         system.go()
@@ -49,7 +49,7 @@ def test_the_program_of_the_manual_runs():
 
 
 def test_cabs_have_names_and_ids():
-    with model("hub:3") as system:
+    with simulated("hub:3") as system:
         assert [cab.name for cab in system.cabs] == ["CAB1", "CAB2", "CAB3"]
         assert [system.id_of(cab.name) for cab in system.cabs] == [cab.id for cab in system.cabs] == [1, 2, 3]
         assert system.cab("CAB2") is system.cabs[1]
@@ -62,7 +62,7 @@ def test_a_task_has_ended_when_what_it_posted_is_done():
     async def compute(cab):
         cab.compute(100)
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", compute)
         system.go()
         assert system.time_ns > 100_000
@@ -72,7 +72,7 @@ def test_a_last_store_that_is_refused_is_its_tasks_fault():
     async def store(cab):
         cab.door.write(0, 1)
 
-    with model() as system:
+    with simulated() as system:
         thread = system.spawn("CAB1", store)
         with pytest.raises(ProgramError, match=r"task store 1 on CAB1 failed .*bus error: store to 0x000000"):
             system.go()
@@ -80,14 +80,14 @@ def test_a_last_store_that_is_refused_is_its_tasks_fault():
 
 
 def test_run_without_tasks_ends_at_once():
-    with model() as system:
+    with simulated() as system:
         system.go()
         assert system.time_ns == 0
 
 
 def test_tasks_may_be_spawned_between_runs():
     """The CPUs sleep by then, and are woken."""
-    with model("hub:3") as system:
+    with simulated("hub:3") as system:
         for round in range(3):
             before = system.time_ns
             threads = [system.spawn(cab.name, nothing) for cab in system.cabs]
@@ -115,7 +115,7 @@ def test_a_run_ends_without_its_daemons_which_go_on_in_the_next():
         await cab.sleep(50)
         raise ValueError("boo")
 
-    with model(nodes=["CAB1"]) as system:
+    with simulated(nodes=["CAB1"]) as system:
         server = system.spawn("CAB2", echo, daemon=True)
         system.node("CAB1").spawn(wait_for_ever_too, daemon=True)
         for data in (b"one", b"two"):
@@ -164,7 +164,7 @@ def test_a_cab_may_be_named_wherever_its_id_is_asked_for():
     shape = Topology("named").hub("HUB1").cab("LEFT", id=9).cab("RIGHT", id=5).cab("OTHER", id=77)
     for port, name in enumerate(shape.cabs):
         shape.fiber(name, f"HUB1.P{port}")
-    with model(shape) as system:
+    with simulated(shape) as system:
         server = system.spawn("RIGHT", serve)
         system.spawn("LEFT", client)
         system.go()
@@ -176,7 +176,7 @@ def test_an_exception_of_a_task_names_the_task_and_the_cab_and_keeps_its_cause()
         await cab.sleep(5)
         return 1 // 0
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", wait_for_ever)
         system.spawn("CAB2", divide, name="divider")
         with pytest.raises(
@@ -187,7 +187,7 @@ def test_an_exception_of_a_task_names_the_task_and_the_cab_and_keeps_its_cause()
 
 
 def test_an_error_of_the_software_keeps_its_type_as_the_cause():
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", send_all, (2, 1), [bytes(100_000)])
         with pytest.raises(ProgramError, match="at most 65536") as caught:
             system.go()
@@ -205,7 +205,7 @@ def test_a_bus_error_of_a_task_ends_the_run():
         await cab.mailbox(1).receive()
 
     for task, who in ((bad, "task bad 1 on CAB1"), (worse, "a thread of CAB1")):
-        with model() as system:
+        with simulated() as system:
             system.spawn("CAB1", task)
             with pytest.raises(ProgramError, match=f"{who}.*store to 0x400000") as caught:
                 system.go()
@@ -217,7 +217,7 @@ def test_the_time_limit_is_kept():
         while True:
             await cab.sleep(100)
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", sleeper, name="sleeper")
         with pytest.raises(UnfinishedRun, match="time limit.*task sleeper on CAB1 waits for a timer"):
             system.go(2_000_000_000)
@@ -230,7 +230,7 @@ def test_the_time_limit_is_kept():
 def test_ids_must_differ_and_be_in_range():
     shape = load("hub:2")
     for ids, message in (({"CAB1": 1, "CAB2": 1}, "ID of its own"), ({"CAB1": 1, "CAB2": 255}, "0 to 254")):
-        machine = ModelMachine(shape, PROTOTYPE)
+        machine = EngineMachine(shape, PROTOTYPE, boards="fast")
         with pytest.raises(ValueError, match=message):
             System(machine, ids, named_routes(shape))
         machine.close()
@@ -246,7 +246,7 @@ def test_close_ends_all_software_and_may_be_called_twice():
             log.append(cab.name)
 
     shape = load("hub:2")
-    machine = ModelMachine(shape, PROTOTYPE)
+    machine = EngineMachine(shape, PROTOTYPE, boards="fast")
     system = System.of(machine, shape)
     for cab in system.cabs:
         system.spawn(cab.name, careful)
@@ -262,7 +262,7 @@ def test_close_ends_all_software_and_may_be_called_twice():
 
 def test_what_never_ran_is_closed_without_a_warning():
     """Warnings are errors in this regression: a coroutine that was never awaited would show."""
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", wait_for_ever)
 
 

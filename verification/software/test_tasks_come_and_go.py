@@ -1,5 +1,5 @@
 """Protected tasks by the hundred, with faults by seed, while others exchange messages (docs/kernel.md); the same on
-the model and on simulated RTL."""
+fast boards and on the RTL."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS
 from nectar.software.errors import Fault, MailboxClosed, ReceiverEnded, ThreadEnded
 from nectar.verification import seeds
 
-from .helpers import BACKENDS, model, nothing_leaks
+from .helpers import BOARDS, nothing_leaks, simulated
 
 DATA = REGIONS["data"].base
 ADDRESSES = [
@@ -80,7 +80,7 @@ async def swallow(cab):
         (await cab.mailbox(7).take()).free()
 
 
-def coming_and_going(seed, backend, count):
+def coming_and_going(seed, boards, count):
     print("seed", seed)
     rng = seeds.rng(seed)
     met = []
@@ -117,7 +117,7 @@ def coming_and_going(seed, backend, count):
         except ThreadEnded:
             met.append("ended")
 
-    with model("hub:3", backend=backend) as system, nothing_leaks(system):
+    with simulated("hub:3", boards=boards) as system, nothing_leaks(system):
         system.cab("CAB2").spawn(swallow)
         talkers = [system.spawn("CAB1", talk, 3, count), system.spawn("CAB3", talk, 1, count)]
         thread = system.spawn("CAB1", main)
@@ -133,22 +133,22 @@ def coming_and_going(seed, backend, count):
     return met
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(1))
-def test_a_hundred_tasks_come_and_go(seed, backend):
-    met = coming_and_going(seed, backend, 100)
+def test_a_hundred_tasks_come_and_go(seed, boards):
+    met = coming_and_going(seed, boards, 100)
     assert len(set(met)) >= 5
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(100, 110))
-def test_many_hundreds_of_tasks_come_and_go(seed, backend):
-    coming_and_going(seed, backend, 250)
+def test_many_hundreds_of_tasks_come_and_go(seed, boards):
+    coming_and_going(seed, boards, 250)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_to_a_task_that_has_ended_has_an_error_of_its_own_and_is_counted(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_to_a_task_that_has_ended_has_an_error_of_its_own_and_is_counted(boards):
     async def receiver(cab):
         cab.mailbox(5).open()
 
@@ -168,7 +168,7 @@ def test_a_message_to_a_task_that_has_ended_has_an_error_of_its_own_and_is_count
         assert cab.mailbox(5).refused == 1 and cab.mailbox(6).refused == 1
         assert cab.datagram.counters.refused == 2 and cab.datagram.counters.orphans == 2
 
-    with model(backend=backend) as system, nothing_leaks(system):
+    with simulated(boards=boards) as system, nothing_leaks(system):
         system.spawn("CAB1", main)
         system.spawn("CAB2", remote)
         system.go()

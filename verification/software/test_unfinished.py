@@ -9,7 +9,7 @@ import pytest
 from nectar.software.errors import UnfinishedRun
 from nectar.software.nectarine import Application
 
-from .helpers import drive, model
+from .helpers import drive, simulated
 from .nodes import BOTH
 
 
@@ -71,7 +71,7 @@ async def locked(cab):
     ],
 )
 def test_the_innermost_line_of_the_program_is_told(task, what, where, text):
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", task, name="job")
         first, lines = said(system, 10**11)
         told = f"task job on CAB1 waits for {what} ({line_of(where, text)})"
@@ -82,7 +82,7 @@ def test_a_protected_task_and_a_process_of_a_node_have_their_lines():
     async def process(node):
         await node.sleep(10**6)
 
-    with model(nodes=BOTH) as system:
+    with simulated(nodes=BOTH) as system:
         system.spawn("CAB1", takes, name="guarded", protected=True)
         system.node("CAB1").spawn(process)
         _, lines = said(system, 10**10)
@@ -97,7 +97,7 @@ def test_several_tasks_have_a_line_each_and_a_join_names_the_thread():
     async def ends(cab):
         return cab.name
 
-    with model() as system:
+    with simulated() as system:
         first = system.spawn("CAB1", takes, name="reader")
         system.spawn("CAB1", joins, first, name="joiner")
         system.spawn("CAB2", ends)
@@ -113,7 +113,7 @@ def test_equal_ones_stand_together_and_the_list_is_cut():
     def waits(cab, mailbox):
         cab.mailbox(mailbox).receive()
 
-    with model() as system:
+    with simulated() as system:
         for index in range(16):
             system.spawn("CAB1", takes, name=f"rank {index}")
         for index in range(20):
@@ -135,7 +135,7 @@ def test_a_task_that_computes_when_the_time_is_up_runs():
             cab.compute(10)
             await cab.now_us()
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", busy)
         first, _ = said(system, 10**9)
         assert re.fullmatch(rf"the time limit was reached at .*: task busy \d on CAB1 runs \(.*{__file__}:\d+\)", first)
@@ -153,7 +153,7 @@ def test_a_task_that_computes_when_the_time_is_up_runs():
     ],
 )
 def test_calls_of_nectarine_are_named_in_their_own_words(call, words):
-    with model() as system:
+    with simulated() as system:
         application = Application(system)
         application.spawn("a", call, on="CAB1")
         application.spawn("b", lambda task: task.receive(type=999), on="CAB2")
@@ -171,7 +171,7 @@ def test_of_calls_inside_each_other_the_outermost_is_told():
                 pass
             await task.receive(source="b", type=7)
 
-    with model() as system:
+    with simulated() as system:
         application = Application(system)
         application.spawn("a", collective, on="CAB1")
         application.spawn("b", lambda task: None, on="CAB2")

@@ -8,13 +8,13 @@ from nectar.software.door import BusError
 from nectar.software.errors import MailboxFull, TimedOut
 from nectar.software.kernel.mailbox import Mailbox
 
-from .helpers import BACKENDS, cycles, held, model, nothing_leaks, run_task
+from .helpers import BOARDS, cycles, held, nothing_leaks, run_task, simulated
 from .waits import WAITS, for_a_time, message
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("wait", WAITS)
-def test_every_wait_has_a_time_out_that_is_never_early_and_leaves_nothing(wait, backend):
+def test_every_wait_has_a_time_out_that_is_never_early_and_leaves_nothing(wait, boards):
     async def main(cab):
         preparation = wait(cab)
         call = await anext(preparation)
@@ -31,7 +31,7 @@ def test_every_wait_has_a_time_out_that_is_never_early_and_leaves_nothing(wait, 
         assert late[1] == late[2], "the same wait is late by the same number of cycles"
         return late
 
-    assert all(0 <= each < 10 * 16 for each in run_task(main, backend=backend))
+    assert all(0 <= each < 10 * 16 for each in run_task(main, boards=boards))
 
 
 @pytest.mark.parametrize("wait", [wait for wait in WAITS if wait is not for_a_time])
@@ -48,8 +48,8 @@ def test_a_time_out_of_0_does_not_wait(wait):
     run_task(main)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(boards):
     """Exact: due t cycles after all that was posted is done; what follows is the handler's own time, which is
     recorded, and the dispatch."""
 
@@ -60,7 +60,7 @@ def test_a_time_out_is_as_late_as_the_handlers_way_and_the_next_dispatch(backend
             await Mailbox(cab.kernel, 9).take(timeout_us=100)
         return begin, await cab.door.now()
 
-    with model(backend=backend, recorded=EventGroup.CPU) as system:
+    with simulated(boards=boards, recorded=EventGroup.CPU) as system:
         thread = system.spawn("CAB1", main)
         system.go()
         begin, end = thread.result
@@ -166,7 +166,7 @@ def test_the_leak_check_finds_what_leaks():
             await cab.domains.get()
 
     for what in ("heap", "timers", "mailboxes", "domains"):
-        with model() as system:
+        with simulated() as system:
             before = held(system)["CAB1"][what]
             with pytest.raises(AssertionError):
                 with nothing_leaks(system):

@@ -165,7 +165,7 @@ def test_a_wrong_program_ends_as_the_page_says(layer, what, status, said, tmp_pa
     monkeypatch.setattr(sys, "path", [*sys.path])
     before = children() if os.path.exists("/proc/self/task") else None
     command = ["mpirun", "-n", "2"] if layer == "mpi" else ["run"]
-    ended = main([*command, "--backend", "model", "--stall-time", "0s", "program.py"])
+    ended = main([*command, "--boards", "fast", "--stall-time", "0s", "program.py"])
     told = re.sub(r"\s+", " ", capfd.readouterr().err.rpartition("nectar: ")[2]).strip()
     pattern = ".+".join(map(re.escape, said.split("…")))
     assert ended == int(status) and re.fullmatch(pattern, told), told

@@ -6,7 +6,7 @@ from nectar.sim.recorder import Recorder
 from nectar.sim.topology import load
 from nectar.software.packet import Protocol, pack
 from nectar.verification import seeds
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 
 __all__ = ["cycles", "large", "traffic"]
 
@@ -30,11 +30,11 @@ async def _ask(cab, server, sizes, datagrams):
             await cab.datagram.send((server, 7), bytes(size))
 
 
-def traffic(topology="chain:3", sizes=(0, 30, 3000), backend="model", faults=()):
+def traffic(topology="chain:3", sizes=(0, 30, 3000), boards="fast", faults=()):
     """A recording of calls and datagrams of these sizes from each other CAB to the last, of calls only if there are
     faults, which a datagram would not survive; for a ``with``."""
     names = list(load(topology).cabs)
-    with model(topology, backend=backend, faults=faults, recorded=LEVELS["all"]) as system:
+    with simulated(topology, boards=boards, faults=faults, recorded=LEVELS["all"]) as system:
         count = len(sizes) * (len(names) - 1)
         system.spawn(names[-1], _serve, count)
         if not faults:

@@ -11,9 +11,9 @@ from nectar.views.summary import summary
 from nectar.views.track import Style
 
 
-@pytest.fixture(scope="module", params=["model", "engine"])
+@pytest.fixture(scope="module", params=["fast", "rtl"])
 def recorded(request):
-    with traffic(backend=request.param) as recording:
+    with traffic(boards=request.param) as recording:
         yield recording, Spans(recording)
 
 
@@ -91,7 +91,7 @@ def test_waits_are_told_by_the_output_of_a_hub(recorded):
 
 
 def test_what_went_wrong_is_marked():
-    with traffic(sizes=(1000, 1000, 1000, 1000), faults=["CAB1-HUB1.P0:errors=5e-4"], backend="engine") as recording:
+    with traffic(sizes=(1000, 1000, 1000, 1000), faults=["CAB1-HUB1.P0:errors=5e-4"], boards="rtl") as recording:
         spans = Spans(recording)
         bad = [event for event in recording.events([EventKind.PACKET]) if event.mark != 1]
         struck = list(recording.events([EventKind.FAULT]))

@@ -31,7 +31,7 @@ DEMOS = {
 }
 
 
-def run(name, options=("--backend", "model", "--max-time", "1000s")):
+def run(name, options=("--boards", "fast", "--max-time", "1000s")):
     """What becomes of a demo: "runs", or the last line of what it says."""
     ranks, words = DEMOS[name]
     nectar = Path(sys.executable).with_name("nectar")

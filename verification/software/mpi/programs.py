@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from nectar.software.mpi.python import Program
 from nectar.software.mpi.world import World
-from nectar.verification.software.helpers import SETTLE, drive, model, nothing_leaks
+from nectar.verification.software.helpers import SETTLE, drive, nothing_leaks, simulated
 
 __all__ = ["LIMIT", "call", "calling", "ranks", "run", "sleep", "world"]
 
@@ -33,11 +33,11 @@ def call(MPI):
 
 @contextmanager
 def world(source, size=2, arguments=(), path="program.py", leaks=False, settle_ps=SETTLE, places=None, **options):
-    """A World of so many ranks that run the program ``source``; ``go()`` runs it. Options as of ``helpers.model``.
+    """A World of so many ranks that run the program ``source``; ``go()`` runs it. Options as of ``helpers.simulated``.
 
     ``places``: of the ranks, as of World."""
     options.setdefault("topology", f"hub:{size}")
-    with model(**options) as system, nothing_leaks(system, not leaks, settle_ps):
+    with simulated(**options) as system, nothing_leaks(system, not leaks, settle_ps):
         made = World(system, Program(str(path), compile(source, str(path), "exec"), list(arguments)), size, places)
         made.go = lambda limit=LIMIT: drive(made.run(limit))
         yield made

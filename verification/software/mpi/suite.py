@@ -92,7 +92,7 @@ def sources():
     return found[0]
 
 
-def run(name, ranks=2, options=("--backend", "model")):
+def run(name, ranks=2, options=("--boards", "fast")):
     """Runs ``test_{name}.py`` with so many ranks. Returns the Outcome."""
     left_out = [word for (file, test) in EXCLUDED if file == name for word in ("-x", test)]
     done = subprocess.run(
@@ -123,13 +123,13 @@ def main(arguments=None):
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
-    parser.add_argument("--backend", default="model", help="back end of 'nectar mpirun' (default: model)")
+    parser.add_argument("--boards", default="fast", help="boards of 'nectar mpirun': fast (default) or rtl")
     parser.add_argument("files", nargs="*", default=FILES, metavar="FILE", help="as p2p_obj; by default all")
     options = parser.parse_args(arguments)
     print("| file | tests | pass |\n|---|---|---|")
     total = passed = 0
     for name in options.files:
-        outcome = run(name, options.ranks, ("--backend", options.backend))
+        outcome = run(name, options.ranks, ("--boards", options.boards))
         total, passed = total + outcome.count, passed + outcome.passed
         print(f"| {name} | {outcome.count} | {outcome.passed} |", flush=True)
         for each in sorted(outcome.failed):

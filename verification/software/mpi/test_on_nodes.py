@@ -93,7 +93,7 @@ def test_nodes_send_each_other_28_mbit_per_second():
 
 @pytest.mark.nightly
 def test_nodes_send_each_other_28_mbit_per_second_on_the_rtl():
-    assert min(ranks(throughput, backend="engine", **ON_NODES)) >= 28
+    assert min(ranks(throughput, boards="rtl", **ON_NODES)) >= 28
 
 
 def test_a_deadlock_names_the_calls_of_ranks_on_nodes():

@@ -4,7 +4,7 @@ from array import array
 
 import pytest
 
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.mpi.programs import ranks, sleep
 
 #: Around the short messages of Nectarine, a packet, the longest message of the transports.
@@ -13,8 +13,8 @@ SIZES = [0, 1, 99, 100, 101, 1004, 65536, 65537]
 LARGE = [131072, 300_001]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_has_any_length_from_zero_bytes_on(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_has_any_length_from_zero_bytes_on(boards):
     """Buffers and objects."""
 
     def program(MPI, comm):
@@ -28,7 +28,7 @@ def test_a_message_has_any_length_from_zero_bytes_on(backend):
                 assert status.Get_count() == size and bytes(room[:size]) == pattern(size)
                 assert comm.recv(source=0) == pattern(size)
 
-    ranks(program, backend=backend)
+    ranks(program, boards=boards)
 
 
 def test_a_message_may_be_longer_than_the_data_memory_of_a_cab():

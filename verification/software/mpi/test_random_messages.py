@@ -175,7 +175,7 @@ def check(program, **options):
 
 
 def check_noted(program):
-    """The same on the model; a failure shows the program."""
+    """The same on fast boards; a failure shows the program."""
     note("\n".join(f"rank {rank}: {each}" for rank, own in enumerate(program.actions) for each in own))
     check(program)
 
@@ -216,7 +216,7 @@ def test_many_random_programs_receive_what_the_standard_allows(size, salt, steps
 
 @pytest.mark.parametrize("seed", range(2))
 def test_they_do_so_on_the_rtl_too(seed):
-    check(drawn(f"rtl {seed}", 3, 12), backend="engine")
+    check(drawn(f"rtl {seed}", 3, 12), boards="rtl")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -226,10 +226,10 @@ def test_damaged_symbols_change_no_outcome(seed):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("backend", ["model", "engine"])
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
 @pytest.mark.parametrize("seed", range(20))
-def test_many_programs_over_damaged_fibers_receive_the_same(seed, backend):
-    check(drawn(f"night {seed}", 4, 40, large=2), **DAMAGED, backend=backend)
+def test_many_programs_over_damaged_fibers_receive_the_same(seed, boards):
+    check(drawn(f"night {seed}", 4, 40, large=2), **DAMAGED, boards=boards)
 
 
 #: Of rank 1: two named messages of one tag, one of another; two that any receive may take.

@@ -28,5 +28,5 @@ def test_the_tests_of_mpi4py_pass(name, ranks):
     "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in ON_NODES[:1])) for name in ON_NODES]
 )
 def test_they_pass_with_ranks_on_nodes(name):
-    outcome = run(name, 2, ("--backend", "model", "--on-nodes"))
+    outcome = run(name, 2, ("--boards", "fast", "--on-nodes"))
     assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text

@@ -50,6 +50,6 @@ def test_short_messages_take_less_than_40_us_and_long_ones_have_90_mbit_per_seco
         placed = MPI.Alloc_mem(SIZE, MPI.Info.Create({"nectar_memory": "cab"}))
         return times, rate(MPI, comm, placed), rate(MPI, comm, bytearray(SIZE))
 
-    times, ours, theirs = ranks(program, backend="engine")[0]
+    times, ours, theirs = ranks(program, boards="rtl")[0]
     assert max(times[:3]) < 30 and times[3] < 40
     assert ours > 90 and theirs > 60

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from nectar.software.nectarine import Application
-from nectar.verification.software.helpers import drive, model, nothing_leaks
+from nectar.verification.software.helpers import drive, nothing_leaks, simulated
 
 __all__ = ["LIMIT", "SETTLE", "application", "run_tasks"]
 
@@ -15,9 +15,9 @@ LIMIT = 2 * 10**12
 
 @contextmanager
 def application(topology="hub:2", leaks=False, placement=None, functions=None, **options):
-    """An Application on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left, unless it
+    """An Application on a system as of ``helpers.simulated``; ``go()`` runs it. Nothing may be left, unless it
     ``leaks``."""
-    with model(topology, **options) as system, nothing_leaks(system, not leaks, SETTLE):
+    with simulated(topology, **options) as system, nothing_leaks(system, not leaks, SETTLE):
         made = Application(system, placement, functions)
         made.go = lambda limit=LIMIT: drive(made.run(limit))
         yield made

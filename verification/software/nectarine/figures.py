@@ -9,18 +9,18 @@ __all__ = ["message_us", "send_us", "throughput_mbits"]
 _WARM = 2
 
 
-def message_us(size=0, copied=False, topology="hub:2", to="CAB2", backend="engine", at="CAB1"):
+def message_us(size=0, copied=False, topology="hub:2", to="CAB2", boards="rtl", at="CAB1"):
     """Microseconds of a message of ``size`` bytes from task to task between idle CABs, or nodes: half of the time from
     ``send`` to the end of the ``receive`` of an answer of the same size. ``copied``: bytes of Python, not buffers."""
-    return _ping(size, copied, topology, to, backend, at)[0]
+    return _ping(size, copied, topology, to, boards, at)[0]
 
 
-def send_us(size=0, backend="engine"):
+def send_us(size=0, boards="rtl"):
     """Microseconds from the call of ``send`` to its return."""
-    return _ping(size, False, "hub:2", "CAB2", backend)[1]
+    return _ping(size, False, "hub:2", "CAB2", boards)[1]
 
 
-def _ping(size, copied, topology, to, backend, at="CAB1"):
+def _ping(size, copied, topology, to, boards, at="CAB1"):
     async def made_of(task):
         return bytes(size) if copied or not size else await task.buffer(size)
 
@@ -44,14 +44,14 @@ def _ping(size, copied, topology, to, backend, at="CAB1"):
             await task.send("ping", data)
 
     nodes = [place.removesuffix(".node") for place in (at, to) if place.endswith(".node")]
-    with application(topology, backend=backend, nodes=nodes) as made:
+    with application(topology, boards=boards, nodes=nodes) as made:
         made.spawn("ping", ping, on=at)
         made.spawn("pong", pong, on=to)
         made.go()
         return made.tasks["ping"].result
 
 
-def throughput_mbits(size, count=1, topology="hub:2", to="CAB2", backend="engine"):
+def throughput_mbits(size, count=1, topology="hub:2", to="CAB2", boards="rtl"):
     """Mbit/s of ``count`` messages of ``size`` bytes, one after the other, from buffer to buffer: from the first
     ``send`` to the return of the last; and (bytes that the CPUs have copied)."""
 
@@ -73,7 +73,7 @@ def throughput_mbits(size, count=1, topology="hub:2", to="CAB2", backend="engine
         assert await buffer.read() == pattern(size)
         return task.copies.cpu_in
 
-    with application(topology, backend=backend) as made:
+    with application(topology, boards=boards) as made:
         made.spawn("sender", sender, on="CAB1")
         made.spawn("receiver", receiver, on=to)
         made.go()

@@ -6,7 +6,7 @@ from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.software.errors import PeerStartedAnew, PeerStopped, TaskEnded
 from nectar.software.nectarine.options import SHORT, SLOTS
 from nectar.software.packet import CHANNEL, ENVELOPE, ChannelKind, Protocol
-from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, pattern
+from nectar.verification.software.helpers import BOARDS, FAST_RECOVERY, pattern
 from nectar.verification.software.nectarine.applications import application, run_tasks
 
 SIZES = [0, 20, SHORT, SHORT + 1, 3000]
@@ -30,7 +30,7 @@ async def talk(task, other, count):
     return got
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -44,10 +44,10 @@ async def talk(task, other, count):
         "reset",
     ],
 )
-def test_messages_arrive_once_and_in_order_over_bad_fibers(fault, backend):
-    count = 60 if backend == "model" else 20
+def test_messages_arrive_once_and_in_order_over_bad_fibers(fault, boards):
+    count = 60 if boards == "fast" else 20
     faults = () if fault in ("cut", "reset") else [fault]
-    with application(backend=backend, faults=faults, options=FAST_RECOVERY) as made:
+    with application(boards=boards, faults=faults, options=FAST_RECOVERY) as made:
         if fault == "cut":
             made.system.faults.cut("HUB1.P1", at_us=1000, for_us=20_000)
         elif fault == "reset":
@@ -92,8 +92,8 @@ def test_a_late_receiver_makes_ten_senders_wait_and_loses_nothing():
 
 
 @pytest.mark.parametrize("size", [50, 500])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_cab_that_stops_is_an_error_for_whoever_waits_for_it(backend, size):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_cab_that_stops_is_an_error_for_whoever_waits_for_it(boards, size):
     """Within the time in which a call finds its server silent (docs/errors.md): 0.7 s, and 0.5 s more for a task that
     only waits for a message, or for the receiver of a long one."""
 
@@ -115,7 +115,7 @@ def test_a_cab_that_stops_is_an_error_for_whoever_waits_for_it(backend, size):
                 await task.send("dying", bytes(size))
         return await task.cab.now_us() - begin
 
-    with application("hub:3", leaks=True, backend=backend) as made:
+    with application("hub:3", leaks=True, boards=boards) as made:
         made.spawn("waiter", waiter, on="CAB1")
         made.spawn("dying", dying, on="CAB2")
         made.spawn("sender", sender, on="CAB3")
@@ -126,8 +126,8 @@ def test_a_cab_that_stops_is_an_error_for_whoever_waits_for_it(backend, size):
         assert made.tasks["dying"].end.name == "STOPPED"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_cab_that_starts_anew_is_noticed_and_its_new_tasks_are_reached(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_cab_that_starts_anew_is_noticed_and_its_new_tasks_are_reached(boards):
     async def first(task):
         await task.receive()
         await task.cab.sleep(5_000_000)
@@ -143,7 +143,7 @@ def test_a_cab_that_starts_anew_is_noticed_and_its_new_tasks_are_reached(backend
                 await task.send("first", bytes(300))
         await task.send("second", b"after")
 
-    with application(leaks=True, backend=backend, options=FAST_RECOVERY) as made:
+    with application(leaks=True, boards=boards, options=FAST_RECOVERY) as made:
         made.spawn("sender", sender, on="CAB1")
         made.spawn("first", first, on="CAB2")
         made.system.faults.stop("CAB2", at_us=4000, for_us=2000)

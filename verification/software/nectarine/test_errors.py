@@ -6,7 +6,7 @@ import pytest
 
 from nectar.software import errors
 from nectar.software.errors import ProgramError, TaskEnded
-from nectar.verification.software.helpers import BACKENDS
+from nectar.verification.software.helpers import BOARDS
 from nectar.verification.software.nectarine.applications import application
 from nectar.verification.software.nectarine.calls import PAGE
 
@@ -154,16 +154,16 @@ def test_the_table_has_the_mistakes_that_are_made_here():
 
 #: What is noticed by the same watch as a receive's is not run on the RTL, where its second takes 6 s.
 CASES = [
-    (*row, backend)
-    for backend in BACKENDS
+    (*row, boards)
+    for boards in BOARDS
     for row in ROWS
-    if backend == "model" or row[1] not in ("`task.probe`", "`task.select`", "task.probe", "task.select")
+    if boards == "fast" or row[1] not in ("`task.probe`", "`task.select`", "task.probe", "task.select")
 ]
 
 
-@pytest.mark.parametrize("what, call, name, most, backend", CASES)
-def test_a_mistake_is_the_error_of_the_table_in_its_time(what, call, name, most, backend):
-    with application("hub:3", leaks="stopped" in what, backend=backend) as made:
+@pytest.mark.parametrize("what, call, name, most, boards", CASES)
+def test_a_mistake_is_the_error_of_the_table_in_its_time(what, call, name, most, boards):
+    with application("hub:3", leaks="stopped" in what, boards=boards) as made:
         made.spawn("maker", makes, MISTAKES[what], on="CAB1")
         made.spawn("short", ends, 10, on="CAB2")
         made.spawn("late", ends, 8000, on="CAB2")

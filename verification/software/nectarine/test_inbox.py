@@ -6,7 +6,7 @@ from nectar.software.errors import BufferTooShort, NoSuchTask, TimedOut, TooLate
 from nectar.software.nectarine import ANY
 from nectar.software.nectarine.inbox import selects
 from nectar.software.nectarine.options import SHORT
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nectarine.applications import application, run_tasks
 
 SIZES = [0, 1, 99, SHORT, SHORT + 1, 1004, 5000]
@@ -29,8 +29,8 @@ def test_a_selector_takes_a_type_any_a_mask_or_what_a_function_says(selector, ta
     assert {type for type in (0, 5, 30, 31, 2**31, 2**32 - 1) if selects(selector, type)} == taken
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_messages_of_all_sizes_arrive_in_order(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_messages_of_all_sizes_arrive_in_order(boards):
     async def sender(task):
         for number, size in enumerate(SIZES):
             await task.send("b", pattern(size, number), number)
@@ -42,7 +42,7 @@ def test_messages_of_all_sizes_arrive_in_order(backend):
             got.append((message.source.name, message.type, message.length, message.data))
         return got
 
-    got = run_tasks((sender,), (receiver,), backend=backend)[1]
+    got = run_tasks((sender,), (receiver,), boards=boards)[1]
     assert got == [("a", number, size, pattern(size, number)) for number, size in enumerate(SIZES)]
 
 

@@ -15,7 +15,7 @@ from nectar.software.errors import (
     UnfinishedRun,
 )
 from nectar.software.nectarine import Computer, End
-from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, drive, pattern
+from nectar.verification.software.helpers import BOARDS, FAST_RECOVERY, drive, pattern
 from nectar.verification.software.nectarine.applications import application
 from nectar.verification.software.nodes import BOTH
 
@@ -68,8 +68,8 @@ def test_messages_come_in_order_and_whole_wherever_the_tasks_are(places, send, r
     assert (one.end, one.status, one.on, other.on) == (End.RETURNED, 0, *places)
 
 
-def test_on_the_engine_as_well():
-    one, other = run((sends, "b", MESSAGES[1:4]), (receives, 3), backend="engine")
+def test_on_the_rtl_as_well():
+    one, other = run((sends, "b", MESSAGES[1:4]), (receives, 3), boards="rtl")
     assert other.result == [("a", type, data) for type, data in enumerate(MESSAGES[1:4])]
 
 
@@ -301,9 +301,9 @@ def test_a_task_on_a_node_that_waits_for_ever_does_not_poll_for_ever():
         assert re.fullmatch(rf"nothing can happen any more at \S+ s: {words}", str(caught.value))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("at", ["2700us", "6ms"])
-def test_a_cab_that_stops_ends_the_calls_of_its_node(at, backend):
+def test_a_cab_that_stops_ends_the_calls_of_its_node(at, boards):
     """While the process polls, and while it sleeps."""
 
     async def one(task):
@@ -312,7 +312,7 @@ def test_a_cab_that_stops_ends_the_calls_of_its_node(at, backend):
         await task.on.sleep(100)
         return "goes on"
 
-    with application(nodes=BOTH, leaks=True, faults=[f"CAB1:stop,at={at}"], backend=backend) as made:
+    with application(nodes=BOTH, leaks=True, faults=[f"CAB1:stop,at={at}"], boards=boards) as made:
         made.spawn("a", one, on="CAB1.node")
         made.go()
         assert made.tasks["a"].result == "goes on"

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from nectar.verification.software.helpers import BACKENDS
+from nectar.verification.software.helpers import BOARDS
 from nectar.verification.software.nectarine import plain_application
 from nectar.verification.software.nectarine.applications import application
 from nectar.verification.software.plainly import plainly
@@ -18,17 +18,17 @@ def both():
     return plain_application.TASKS, space["TASKS"]
 
 
-def run(tasks, backend):
+def run(tasks, boards):
     """What the tasks return, how long it has taken, the counters of copies."""
-    with application(backend=backend) as made:
+    with application(boards=boards) as made:
         for index, function in enumerate(tasks, 1):
             made.spawn(function.__name__, function, on=f"CAB{index}")
         made.go()
         return [(record.name, record.end, record.result) for record in made.tasks], made.system.time_ns
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_every_call_takes_the_same_time_to_the_picosecond(backend):
-    coroutines, plain = (run(tasks, backend) for tasks in both())
+@pytest.mark.parametrize("boards", BOARDS)
+def test_every_call_takes_the_same_time_to_the_picosecond(boards):
+    coroutines, plain = (run(tasks, boards) for tasks in both())
     assert plain == coroutines
     assert len(plain[0]) == 3 and len(plain[0][1][2]) == 8

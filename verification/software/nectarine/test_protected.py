@@ -4,22 +4,22 @@ import pytest
 
 from nectar.software.errors import NotYours, ProgramError, TaskEnded, TimedOut
 from nectar.software.nectarine import End
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nectarine.applications import application
 from nectar.verification.software.nectarine.test_random import TASKS, drawn, follow, replay
 
 
-def run(*tasks, backend="model", leaks=False):
+def run(*tasks, boards="fast", leaks=False):
     """Runs functions as protected tasks ``a`` on CAB1, ``b`` on CAB2, …; their Records."""
-    with application(f"hub:{max(2, len(tasks))}", backend=backend, leaks=leaks) as made:
+    with application(f"hub:{max(2, len(tasks))}", boards=boards, leaks=leaks) as made:
         for index, function in enumerate(tasks):
             made.spawn(chr(ord("a") + index), function, on=f"CAB{index + 1}", protected=True)
         made.go()
         return list(made.tasks)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_messages_between_buffers_and_objects_of_python(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_messages_between_buffers_and_objects_of_python(boards):
     async def one(task):
         buffer = await task.buffer(5000)
         buffer.write(pattern(5000))
@@ -38,7 +38,7 @@ def test_messages_between_buffers_and_objects_of_python(backend):
         assert task.receive(source="a").data == pattern(300)
         assert task.receive(type=3).data == pattern(5000)[:50]
 
-    first, second = run(one, two, backend=backend)
+    first, second = run(one, two, boards=boards)
     assert (first.result, first.end, second.end) == ("CAB1", End.RETURNED, End.RETURNED)
 
 

@@ -156,4 +156,4 @@ def test_random_programs_end_so_where_tasks_run_on_nodes(places, fault):
 
 
 def test_a_random_program_ends_so_on_the_rtl():
-    check(replay(drawn("rtl", 120)), backend="engine")
+    check(replay(drawn("rtl", 120)), boards="rtl")

@@ -4,7 +4,7 @@ import pytest
 
 from nectar.software.errors import CabStopped, ProgramError, TaskEnded
 from nectar.software.nectarine import Application, End
-from nectar.verification.software.helpers import BACKENDS, drive, model
+from nectar.verification.software.helpers import BOARDS, drive, simulated
 from nectar.verification.software.nectarine.applications import application
 
 
@@ -81,7 +81,7 @@ def test_a_file_with_mistakes_is_refused_in_one_line(tmp_path, text, said):
     path = tmp_path / "tasks.toml"
     if text is not None:
         path.write_text(text)
-    with model() as system, pytest.raises(ProgramError, match=said) as caught:
+    with simulated() as system, pytest.raises(ProgramError, match=said) as caught:
         Application(system, path)
     assert "\n" not in str(caught.value)
 
@@ -98,8 +98,8 @@ def test_a_name_is_given_once_and_a_system_has_one_application():
         made.go()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_tasks_start_others_anywhere_while_they_run(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_tasks_start_others_anywhere_while_they_run(boards):
     async def parent(task):
         children = [await task.spawn(f"child.{index}", child, index) for index in range(4)]
         for record in children:
@@ -110,7 +110,7 @@ def test_tasks_start_others_anywhere_while_they_run(backend):
         await task.receive(source="parent")
         await task.send("parent", bytes([index]) + task.cab.name.encode())
 
-    with application("hub:3", backend=backend) as made:
+    with application("hub:3", boards=boards) as made:
         made.spawn("parent", parent)
         made.go()
         assert made.tasks["parent"].result == [b"\0CAB2", b"\1CAB3", b"\2CAB1", b"\3CAB2"]

@@ -4,7 +4,7 @@ interrupted."""
 import pytest
 
 from nectar.software.errors import MessageWithdrawn, TaskEnded, TimedOut
-from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, pattern
+from nectar.verification.software.helpers import BOARDS, FAST_RECOVERY, pattern
 from nectar.verification.software.nectarine.applications import application, run_tasks
 
 
@@ -34,11 +34,11 @@ def test_the_bytes_come_straight_into_the_buffer_in_pieces(length):
 
 
 def test_they_do_on_the_rtl():
-    assert run_tasks((sends, 70_001), (receives, 70_001), backend="engine") == [2, 0]
+    assert run_tasks((sends, 70_001), (receives, 70_001), boards="rtl") == [2, 0]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_two_pieces_are_under_way_at_a_time(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_two_pieces_are_under_way_at_a_time(boards):
     """So that the fiber is not idle while the next piece is asked for."""
 
     async def receiver(task):
@@ -53,7 +53,7 @@ def test_two_pieces_are_under_way_at_a_time(backend):
         for _ in range(2):
             await task.send("b", buffer)
 
-    mbits = run_tasks((sender,), (receiver,), backend=backend)[1]
+    mbits = run_tasks((sender,), (receiver,), boards=boards)[1]
     assert mbits > 94
 
 

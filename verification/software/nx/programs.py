@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from nectar.software.nx import NX
-from nectar.verification.software.helpers import SETTLE, drive, model, nothing_leaks
+from nectar.verification.software.helpers import SETTLE, drive, nothing_leaks, simulated
 
 __all__ = ["LIMIT", "USER_MASK", "hypercube", "run"]
 
@@ -16,11 +16,11 @@ USER_MASK = 1 << 31
 
 @contextmanager
 def hypercube(nodes=2, leaks=False, settle_ps=SETTLE, places=None, **options):
-    """An NX of so many nodes on a system as of ``helpers.model``; ``go()`` runs it. Nothing may be left after
+    """An NX of so many nodes on a system as of ``helpers.simulated``; ``go()`` runs it. Nothing may be left after
     ``settle_ps``, unless it ``leaks``. ``places``: names of the CABs and workstations that are its nodes."""
     options.setdefault("topology", f"hub:{nodes}")
     behind = [place.removesuffix(".node") for place in places or () if place.endswith(".node")]
-    with model(**options, nodes=behind) as system, nothing_leaks(system, not leaks, settle_ps):
+    with simulated(**options, nodes=behind) as system, nothing_leaks(system, not leaks, settle_ps):
         nx = NX(system, places)
         nx.go = lambda limit=LIMIT: drive(nx.run(limit))
         yield nx

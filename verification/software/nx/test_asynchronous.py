@@ -20,7 +20,7 @@ from nectar.software.nx import (
     msgdone,
     msgwait,
 )
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nx.programs import run
 
 SIZES = [0, 40, 3000]
@@ -43,9 +43,9 @@ def test_isend_and_irecv_return_at_once(size):
     assert max(run((program,), (program,))) < 60 + size * 0.2  # the CPU copies the bytes of Python that are sent
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("size", SIZES)
-def test_msgwait_and_msgdone_tell_when_a_receive_is_over_and_info_tells_of_it(size, backend):
+def test_msgwait_and_msgdone_tell_when_a_receive_is_over_and_info_tells_of_it(size, boards):
     def sender(process):
         process.cab.sleep(1000)
         csend(7, pattern(size), size, 1, 0)
@@ -62,7 +62,7 @@ def test_msgwait_and_msgdone_tell_when_a_receive_is_over_and_info_tells_of_it(si
         assert (infotype(), infocount(), infonode(), infopid()) == (7, size, 0, 0)
         assert rooms == [bytearray(pattern(size, seed) + b"\0") for seed in range(2)]
 
-    run((sender,), (receiver,), backend=backend)
+    run((sender,), (receiver,), boards=boards)
 
 
 def test_msgdone_of_a_send_is_true_once_the_buffer_is_free():

@@ -30,7 +30,7 @@ from nectar.software.nx import (
     msgwait,
     mynode,
 )
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 from nectar.verification.software.nx.programs import hypercube, run
 
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_loaded_is_told():
     ],
 )
 def test_nodes_that_cannot_be_are_told(nodes, said):
-    with model("hub:2") as system, pytest.raises(ProgramError, match=said):
+    with simulated("hub:2") as system, pytest.raises(ProgramError, match=said):
         NX(system, nodes)
 
 
@@ -207,7 +207,7 @@ def test_nodes_may_be_chosen_and_ordered():
         return process.cab.name, mynode(), process.numnodes()
 
     for nodes, names in ((["CAB3", "CAB1"], ["CAB3", "CAB1"]), (2, ["CAB1", "CAB2"]), (None, ["CAB1", "CAB2", "CAB3"])):
-        with model("hub:3") as system:
+        with simulated("hub:3") as system:
             nx = NX(system, nodes)
             nx.load(program)
             system.go()
@@ -241,6 +241,6 @@ async def main(system, arguments):
 def test_an_error_of_a_program_is_one_line_of_the_command(line, said, tmp_path, monkeypatch, capsys):
     (tmp_path / "program.py").write_text(PROGRAM.format(line))
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "program.py", "--backend", "model"]) != 0
+    assert main(["run", "program.py", "--boards", "fast"]) != 0
     error = capsys.readouterr().err
     assert re.fullmatch(f"nectar: {said}\n", error), error

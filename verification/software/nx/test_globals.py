@@ -31,7 +31,7 @@ from nectar.software.nx import (
     numnodes,
 )
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS
+from nectar.verification.software.helpers import BOARDS
 from nectar.verification.software.nx.programs import hypercube
 
 NODES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 15]
@@ -136,9 +136,9 @@ def test_all_nodes_choose_the_same_of_equal_numbers(nodes):
     assert len(set(everywhere(program, nodes=nodes)[0])) == 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 8])
-def test_gsync_lets_nobody_go_before_all_have_come(nodes, backend):
+def test_gsync_lets_nobody_go_before_all_have_come(nodes, boards):
     def program(process):
         times = []
         for turn in range(3):
@@ -148,7 +148,7 @@ def test_gsync_lets_nobody_go_before_all_have_come(nodes, backend):
             times.append((came, process.cab.now_us()))
         return times
 
-    results, sent = everywhere(program, nodes=nodes, backend=backend)
+    results, sent = everywhere(program, nodes=nodes, boards=boards)
     for turn in zip(*results, strict=True):
         assert max(came for came, _ in turn) <= min(went for _, went in turn)
     assert sent == 3 * messages(nodes)

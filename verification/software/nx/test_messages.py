@@ -23,15 +23,15 @@ from nectar.software.nx import (
     mypid,
     numnodes,
 )
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nx.programs import USER_MASK, hypercube, run
 
 #: Around the 100 bytes of a short message, a packet, the longest message of the transports.
 SIZES = [0, 1, 99, 100, 101, 1003, 1004, 1005, 4000, 65536, 65537]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_has_any_length_from_zero_bytes_on(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_has_any_length_from_zero_bytes_on(boards):
     """Section 4."""
 
     def sender(process):
@@ -44,7 +44,7 @@ def test_a_message_has_any_length_from_zero_bytes_on(backend):
             crecv(size, room, len(room))
             assert infocount() == size and bytes(room[:size]) == pattern(size)
 
-    run((sender,), (receiver,), backend=backend)
+    run((sender,), (receiver,), boards=boards)
 
 
 def test_a_destination_is_a_node_and_a_process_id():

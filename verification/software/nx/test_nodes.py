@@ -56,10 +56,10 @@ async def ring_async(process):
 
 
 @pytest.mark.parametrize("program", [ring, ring_async])
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_a_ring_of_cabs_and_workstations(program, backend):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_a_ring_of_cabs_and_workstations(program, boards):
     """Section 7: the same calls, wherever a process is; plain and async."""
-    results = run((program,), (program,), (program,), places=MIXED, backend=backend)
+    results = run((program,), (program,), (program,), places=MIXED, boards=boards)
     assert results[0] == pattern(1500) + bytes([1, 2, 0])
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, note
 
 from nectar.software.nx import NX
 from nectar.verification import seeds
-from nectar.verification.software.helpers import FAST_RECOVERY, drive, model, pattern, properties
+from nectar.verification.software.helpers import FAST_RECOVERY, drive, pattern, properties, simulated
 from nectar.verification.software.nx.programs import LIMIT, USER_MASK
 from nectar.verification.software.plainly import plainly
 
@@ -182,20 +182,20 @@ def drawn(seed, processes, count):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_do_what_a_replay_allows_on_the_rtl(seed):
-    check("engine", seed == 2, 2, 2, drawn(f"rtl {seed}", 4, 8))
+    check("rtl", seed == 2, 2, 2, drawn(f"rtl {seed}", 4, 8))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs_do_what_a_replay_allows_over_damaged_fibers(seed):
-    check("model", False, 3, 2, drawn(f"faults {seed}", 6, 14), faults=["*:errors=1e-4"], options=FAST_RECOVERY)
+    check("fast", False, 3, 2, drawn(f"faults {seed}", 6, 14), faults=["*:errors=1e-4"], options=FAST_RECOVERY)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("backend", ["model", "engine"])
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
 @pytest.mark.parametrize("seed", range(20))
-def test_many_random_programs_do_so_over_damaged_fibers(seed, backend):
+def test_many_random_programs_do_so_over_damaged_fibers(seed, boards):
     steps = drawn(f"night {seed}", 6, 14)
-    check(backend, seed % 2 == 1, 3, 2, steps, faults=["*:errors=1e-4"], options=FAST_RECOVERY)
+    check(boards, seed % 2 == 1, 3, 2, steps, faults=["*:errors=1e-4"], options=FAST_RECOVERY)
 
 
 @properties(max_examples=15)
@@ -227,10 +227,10 @@ def loaded(nx, plain, processes, steps):
     return log
 
 
-def check(backend, plain, nodes, processes, steps, stations=(), **options):
+def check(boards, plain, nodes, processes, steps, stations=(), **options):
     """Runs a program of so many processes on each node, and replays it. ``stations``: nodes that are workstations."""
     names = [f"CAB{node + 1}.node" if node in stations else f"CAB{node + 1}" for node in range(nodes)]
-    with model(f"hub:{nodes}", backend=backend, nodes=[f"CAB{node + 1}" for node in stations], **options) as system:
+    with simulated(f"hub:{nodes}", boards=boards, nodes=[f"CAB{node + 1}" for node in stations], **options) as system:
         nx = NX(system, names)
         log = loaded(nx, plain, processes, steps)
         drive(nx.run(LIMIT))
@@ -238,9 +238,9 @@ def check(backend, plain, nodes, processes, steps, stations=(), **options):
 
 
 def check_noted(plain, nodes, processes, steps, stations=()):
-    """The same on the model; a failure shows the program."""
+    """The same on fast boards; a failure shows the program."""
     note(f"{nodes} nodes with {processes} processes: {steps}")
-    check("model", plain, nodes, processes, steps, stations)
+    check("fast", plain, nodes, processes, steps, stations)
 
 
 SENT = ("sent", 0, 1, 5, b"first"), ("sent", 0, 1, 2, b"second"), ("sent", 0, 1, 5, b"third")

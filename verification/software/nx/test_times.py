@@ -37,16 +37,16 @@ def rate(process, size, ours):
 
 def test_an_empty_message_takes_less_than_60_us():
     """The iPSC/2 takes 350 us (fact D5)."""
-    assert 15 < run((there_and_back, 0), (there_and_back, 0), backend="engine")[0] < 60
+    assert 15 < run((there_and_back, 0), (there_and_back, 0), boards="rtl")[0] < 60
 
 
 def test_a_short_message_takes_less_than_60_us_too():
-    assert run((there_and_back, 100), (there_and_back, 100), backend="engine")[0] < 60
+    assert run((there_and_back, 100), (there_and_back, 100), boards="rtl")[0] < 60
 
 
 def test_a_long_message_between_buffers_goes_at_more_than_90_mbit_s():
-    assert 90 < run((rate, 65536, True), (rate, 65536, True), backend="engine")[0] < 100
+    assert 90 < run((rate, 65536, True), (rate, 65536, True), boards="rtl")[0] < 100
 
 
 def test_the_cpu_copies_the_bytes_of_python():
-    assert 60 < run((rate, 65536, False), (rate, 65536, False), backend="engine")[0] < 80
+    assert 60 < run((rate, 65536, False), (rate, 65536, False), boards="rtl")[0] < 80

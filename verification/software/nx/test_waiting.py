@@ -5,17 +5,17 @@ import pytest
 from nectar.software.errors import PeerStopped
 from nectar.software.nectarine.keeper import SHARE, SLOTS_USED
 from nectar.software.nx import ALL, cprobe, crecv, csend, gsync, infocount, infonode, iprobe, mynode, numnodes
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.nx.programs import LIMIT, hypercube, run
 
 #: From none to more than a packet.
 SIZES = [0, 60, 100, 101, 1500]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_process_that_is_late_gets_everything_from_many_senders_in_order(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_process_that_is_late_gets_everything_from_many_senders_in_order(boards):
     """Section 3: a node that gets behind receives messages from phases in its future; none is lost, none overflows."""
-    count, senders = (40, 9) if backend == "model" else (12, 3)
+    count, senders = (40, 9) if boards == "fast" else (12, 3)
 
     def program(process):
         if mynode():
@@ -34,7 +34,7 @@ def test_a_process_that_is_late_gets_everything_from_many_senders_in_order(backe
             assert bytes(room[: infocount()]) == pattern(SIZES[number % len(SIZES)], number)
         assert set(got.values()) == {count} and not iprobe(-1)
 
-    with hypercube(senders + 1, backend=backend) as nx:
+    with hypercube(senders + 1, boards=boards) as nx:
         nx.load(program)
         nx.go()
         assert max(nx.results[node, 0] for node in range(1, senders + 1)) < 100_000

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from nectar.software.transport.options import MulticastOptions, RequestOptions
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 
 __all__ = ["SERVICE", "QUICK", "QUICK_MULTICAST", "hasten", "settled", "whole", "serve"]
 
@@ -30,7 +30,7 @@ def whole(topology="hub:2", settle_us=80_000, **options):
     """A System with quick times, in which every heap must be as it began when all has aged; ``more``: of
     RequestOptions."""
     more = options.pop("more", {})
-    with model(topology, **options) as system:
+    with simulated(topology, **options) as system:
         for cab in system.cabs:
             hasten(cab, **more)
         used = {cab.name: cab.memory.used for cab in system.cabs}

@@ -2,7 +2,7 @@
 them; by the clocks of the CABs."""
 
 from nectar.sim.topology import load
-from nectar.verification.software.helpers import model, receive_all
+from nectar.verification.software.helpers import receive_all, simulated
 
 __all__ = ["call_us", "multicast_us", "stream_mbits"]
 
@@ -10,7 +10,7 @@ __all__ = ["call_us", "multicast_us", "stream_mbits"]
 _WARM = 3
 
 
-def call_us(size=0, topology="hub:2", server="CAB2", backend="engine"):
+def call_us(size=0, topology="hub:2", server="CAB2", boards="rtl"):
     """Microseconds from the call of ``cab.request.call`` to its return: ``size`` bytes each way, between tasks on
     CAB1 and another, idle CABs."""
 
@@ -28,14 +28,14 @@ def call_us(size=0, topology="hub:2", server="CAB2", backend="engine"):
             end = await cab.now_us()
         return end - begin
 
-    with model(topology, backend=backend) as system:
+    with simulated(topology, boards=boards) as system:
         system.cab(server).spawn(serve)
         client = system.spawn("CAB1", call, system.id_of(server))
         system.go()
         return client.result
 
 
-def multicast_us(members, size=0, backend="engine"):
+def multicast_us(members, size=0, boards="rtl"):
     """Microseconds from the call of ``cab.multicast.send`` to its return, which is when ``members`` CABs on the same
     HUB have acknowledged ``size`` bytes."""
 
@@ -47,7 +47,7 @@ def multicast_us(members, size=0, backend="engine"):
             end = await cab.now_us()
         return end - begin
 
-    with model(f"hub:{members + 1}", backend=backend) as system:
+    with simulated(f"hub:{members + 1}", boards=boards) as system:
         for number in range(2, 2 + members):
             system.cab(f"CAB{number}").spawn(receive_all, 1, _WARM + 1)
         sender = system.spawn("CAB1", send)
@@ -55,7 +55,7 @@ def multicast_us(members, size=0, backend="engine"):
         return sender.result
 
 
-def stream_mbits(length=120_000, copied=False, limit=1004, topology="hub:2", server="CAB2", backend="engine"):
+def stream_mbits(length=120_000, copied=False, limit=1004, topology="hub:2", server="CAB2", boards="rtl"):
     """Mbit/s of ``length`` bytes from CAB1 to another CAB, whose task reads them ``limit`` at a time, from the call of
     ``send`` to the last acknowledgment.
 
@@ -81,7 +81,7 @@ def stream_mbits(length=120_000, copied=False, limit=1004, topology="hub:2", ser
         assert connection.packets_repeated == 0
         return 8 * length / (end - begin)
 
-    with model(load(topology), backend=backend) as system:
+    with simulated(load(topology), boards=boards) as system:
         system.spawn(server, receive)
         sender = system.spawn("CAB1", send, system.id_of(server))
         system.go()

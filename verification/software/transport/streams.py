@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from nectar.software.transport.options import StreamOptions
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 
 __all__ = ["QUICK", "PORT", "calls", "serves", "exchange", "read_all", "streams", "settle", "calm", "accept"]
 
@@ -18,7 +18,7 @@ PORT = 5
 def streams(topology="hub:2", options=QUICK, **others):
     """A system whose byte streams have ``options``. At its end nothing of any connection may be left: see
     ``settle``."""
-    with model(topology, **others) as system:
+    with simulated(topology, **others) as system:
         for cab in system.cabs:
             cab.stream.options = options
         system.used = [cab.memory.used for cab in system.cabs]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import COMMAND, RESULT, Code, Status
 from nectar.software.transport.commands import MAILBOX, Command
-from nectar.verification.software.helpers import BACKENDS, pattern, properties, receive_all
+from nectar.verification.software.helpers import BOARDS, pattern, properties, receive_all
 from nectar.verification.software.transport.exchange import settled, whole
 
 REPLY, SERVICE, BOX, PORT = 90, 7, 3, 12
@@ -48,8 +48,8 @@ async def echo(cab):
         await request.reply((await request.read())[::-1])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_each_transport_does_what_a_command_says(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_each_transport_does_what_a_command_says(boards):
     data = pattern(5000)
 
     async def client(cab):
@@ -82,7 +82,7 @@ def test_each_transport_does_what_a_command_says(backend):
         await connection.close()
         return b"".join(parts)
 
-    with whole("hub:3", backend=backend, settle_us=150_000) as system:
+    with whole("hub:3", boards=boards, settle_us=150_000) as system:
         system.cab("CAB2").spawn(echo)
         stream = system.spawn("CAB2", reader)
         receivers = [system.spawn("CAB2", receive_all, BOX, 3), system.spawn("CAB3", receive_all, BOX, 2)]
@@ -126,8 +126,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_wrong_is_answered_with_a_status_of_its_own(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_what_is_wrong_is_answered_with_a_status_of_its_own(boards):
     """And a word in ASCII; the next command is executed as usual."""
 
     async def closed(cab):
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_answered_with_a_status_of_its_own(backend):
             len(cases) for status, cases in WRONG.items() if status < 16
         )
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.spawn("CAB2", closed)
         system.go()
         system.cab("CAB2").spawn(sink)
@@ -167,8 +167,8 @@ async def sink(cab):
         (await cab.mailbox(BOX).take()).free()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_many_commands_at_once(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_many_commands_at_once(boards):
     """More than are executed at the same time; each has its result, though the service takes its time."""
 
     async def slow(cab):
@@ -190,7 +190,7 @@ def test_many_commands_at_once(backend):
         cab.commands.stop()
         return got
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(slow)
         client = system.spawn("CAB1", client)
         system.go()

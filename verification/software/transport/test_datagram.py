@@ -1,4 +1,4 @@
-"""Datagrams between mailboxes on the model: sizes at every boundary, many senders, room, errors.
+"""Datagrams between mailboxes: sizes at every boundary, many senders, room, errors.
 
 Sources: "The Design of Nectar" (1989), section 6.2.2; docs/software.md.
 """
@@ -14,16 +14,16 @@ from nectar.software.packet import MAX_DATA
 from nectar.software.transport.datagram import MAX_CIRCUIT_DATA, MAX_MESSAGE
 from nectar.verification import seeds
 from nectar.verification.software.helpers import (
-    BACKENDS,
+    BOARDS,
     clean,
     cycles,
     events,
-    hubs,
-    model,
+    hub_states,
     pattern,
     receive_all,
     run_task,
     send_all,
+    simulated,
 )
 
 PACKET, CIRCUIT = Switching.PACKET, Switching.CIRCUIT
@@ -50,18 +50,18 @@ LONG = [MAX_CIRCUIT_DATA - 1, MAX_CIRCUIT_DATA, MAX_CIRCUIT_DATA + 1, MAX_MESSAG
 
 
 def sizes():
-    """Every size. On the engine, long ones that are at no boundary of their switching are for the night."""
-    for length, switching, backend in product(SIZES + LONG, (PACKET, CIRCUIT), BACKENDS):
+    """Every size. On RTL boards, long ones that are at no boundary of their switching are for the night."""
+    for length, switching, boards in product(SIZES + LONG, (PACKET, CIRCUIT), BOARDS):
         far = length in LONG[:-1] if switching is PACKET else length == MAX_MESSAGE - 1
-        marks = [pytest.mark.nightly] if backend == "engine" and far else []
-        yield pytest.param(length, switching, backend, marks=marks)
+        marks = [pytest.mark.nightly] if boards == "rtl" and far else []
+        yield pytest.param(length, switching, boards, marks=marks)
 
 
-@pytest.mark.parametrize("length, switching, backend", list(sizes()))
-def test_messages_of_every_size_arrive_as_they_were_sent(length, switching, backend):
+@pytest.mark.parametrize("length, switching, boards", list(sizes()))
+def test_messages_of_every_size_arrive_as_they_were_sent(length, switching, boards):
     """Over HUBs in a row."""
     data = pattern(length)
-    with model("figure7" if backend == "model" else "chain:3", backend=backend) as system:
+    with simulated("figure7" if boards == "fast" else "chain:3", boards=boards) as system:
         used = [cab.memory.used for cab in system.cabs]
         system.spawn("CAB3", send_all, (2, 7), [data], switching)
         receiver = system.spawn("CAB2", receive_all, 7, 1)
@@ -79,11 +79,11 @@ def test_messages_of_every_size_arrive_as_they_were_sent(length, switching, back
         system.spawn("CAB3", idle)
         system.go()
         assert [cab.memory.used for cab in system.cabs] == used
-        assert all(not hub.connections for hub in hubs(system))
+        assert all(not state.connections for state in hub_states(system).values())
 
 
 def test_switching_may_be_named_by_its_word():
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB1", send_all, (2, 1), [b"a"], "circuit")
         receiver = system.spawn("CAB2", receive_all, 1, 1)
         system.go()
@@ -130,9 +130,9 @@ def test_wrong_arguments_are_refused():
     assert used[0] == used[1]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
+def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, boards):
     """Section 6.2.2: a message is a list of areas. With areas, ``send`` returns when they may be used again."""
     print("seed", seed)
     rng = seeds.rng(seed)
@@ -153,7 +153,7 @@ def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
             memory.write(block, bytes(16384))
         memory.free(block)
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         system.spawn("CAB1", send, (PACKET, CIRCUIT)[seed % 2])
         receiver = system.spawn("CAB2", receive_all, 1, 6)
         system.go()
@@ -161,8 +161,8 @@ def test_a_message_is_gathered_from_areas_wherever_they_lie(seed, backend):
         clean(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_is_passed_on_from_where_it_lies_and_may_be_freed_when_send_has_returned(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_is_passed_on_from_where_it_lies_and_may_be_freed_when_send_has_returned(boards):
     """docs/software.md. By names, too; and a message that was freed before is not sent."""
 
     async def relay(cab):
@@ -178,7 +178,7 @@ def test_a_message_is_passed_on_from_where_it_lies_and_may_be_freed_when_send_ha
         cab.memory.free(block)
 
     data = pattern(5000)
-    with model("hub:3", backend=backend) as system:
+    with simulated("hub:3", boards=boards) as system:
         system.spawn("CAB1", send_all, ("CAB2", 1), [data])
         system.spawn("CAB2", relay)
         receiver = system.spawn("CAB3", receive_all, 1, 1)
@@ -202,16 +202,16 @@ def test_a_message_to_the_own_cab_does_not_touch_the_fiber():
     assert run_task(main) == [(1, b"hello"), (1, bytes([*range(7, 16), 0, 1])), (1, b"")]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("pause_us", [0, 300])
-def test_many_senders_to_one_receiver(pause_us, backend):
+def test_many_senders_to_one_receiver(pause_us, boards):
     """All messages arrive once, in order for each sender, whether or not the reader keeps up."""
-    count = 12 if backend == "model" else 5
+    count = 12 if boards == "fast" else 5
     messages = {
         i: [pattern(seeds.rng(i * 100 + n).choice([0, 5, 500, 1004, 1500, 4000]), i * 100 + n) for n in range(count)]
         for i in range(2, 9)
     }
-    with model("hub:8", backend=backend) as system:
+    with simulated("hub:8", boards=boards) as system:
         for i, own in messages.items():
             system.spawn(f"CAB{i}", send_all, (1, 1), own)
         receiver = system.spawn("CAB1", receive_all, 1, count * len(messages), pause_us)
@@ -225,18 +225,18 @@ LARGE = "hub:6", "figure7", "mesh:2x3"
 
 
 @pytest.mark.parametrize(
-    "topology, switching, backend",
+    "topology, switching, boards",
     [
-        *((topology, PACKET, "model") for topology in LARGE),
-        ("hub:4", CIRCUIT, "model"),
-        *(pytest.param(topology, PACKET, "engine", marks=pytest.mark.nightly) for topology in LARGE),
-        ("chain:4", PACKET, "engine"),
-        ("hub:4", PACKET, "engine"),
-        ("hub:4", CIRCUIT, "engine"),
+        *((topology, PACKET, "fast") for topology in LARGE),
+        ("hub:4", CIRCUIT, "fast"),
+        *(pytest.param(topology, PACKET, "rtl", marks=pytest.mark.nightly) for topology in LARGE),
+        ("chain:4", PACKET, "rtl"),
+        ("hub:4", PACKET, "rtl"),
+        ("hub:4", CIRCUIT, "rtl"),
     ],
 )
-def test_all_to_all(topology, switching, backend):
-    with model(topology, backend=backend) as system:
+def test_all_to_all(topology, switching, boards):
+    with simulated(topology, boards=boards) as system:
         ids = [cab.id for cab in system.cabs]
         receivers = {}
         for cab in system.cabs:
@@ -269,7 +269,7 @@ def test_all_to_all(topology, switching, backend):
 
 def test_threads_of_one_cab_do_not_mix_up_their_messages():
     """Two threads send long messages to the same CAB at once, a third sends elsewhere in between."""
-    with model("hub:3") as system:
+    with simulated("hub:3") as system:
         long = [pattern(9000, n) for n in range(3)]
         system.spawn("CAB1", send_all, (2, 1), long)
         system.spawn("CAB1", send_all, (2, 2), long)
@@ -283,13 +283,13 @@ def test_threads_of_one_cab_do_not_mix_up_their_messages():
         clean(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("switching", [PACKET, CIRCUIT])
 @pytest.mark.parametrize("length", [0, 10, 1004, 3000])
-def test_multicast_reaches_all_and_only_those_named(switching, length, backend):
+def test_multicast_reaches_all_and_only_those_named(switching, length, boards):
     """Sections 4.2.2 and 4.2.4: CAB2 to CAB4 and CAB5 of Figure 7."""
     data = pattern(length)
-    with model("figure7", backend=backend) as system:
+    with simulated("figure7", boards=boards) as system:
         system.spawn("CAB2", send_all, ([4, 5], 1), [data, data[::-1]], switching)
         receivers = [system.spawn(name, receive_all, 1, 2) for name in ("CAB4", "CAB5")]
         system.go()
@@ -301,7 +301,7 @@ def test_multicast_reaches_all_and_only_those_named(switching, length, backend):
 
 def test_multicast_and_single_messages_of_one_sender_do_not_mix():
     long = pattern(6000)
-    with model("hub:4") as system:
+    with simulated("hub:4") as system:
         system.spawn("CAB1", send_all, ([2, 3], 1), [long] * 3)
         system.spawn("CAB1", send_all, (2, 2), [long] * 3)
         system.spawn("CAB1", send_all, ([2, 4], 3), [long] * 3)
@@ -314,8 +314,8 @@ def test_multicast_and_single_messages_of_one_sender_do_not_mix():
             assert thread.result == [(1, long)] * 3
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_link_is_never_idle_in_a_long_message(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_the_link_is_never_idle_in_a_long_message(boards):
     """Software writes packets into the fiber-out list ahead of time: 64 packets in little more than their time on
     the wire."""
     stamps = {}
@@ -329,7 +329,7 @@ def test_the_link_is_never_idle_in_a_long_message(backend):
     async def receive(cab):
         (await cab.mailbox(1).receive()).free()
 
-    with model(backend=backend) as system:
+    with simulated(boards=boards) as system:
         system.spawn("CAB1", send)
         system.spawn("CAB2", receive)
         system.go()
@@ -339,15 +339,15 @@ def test_the_link_is_never_idle_in_a_long_message(backend):
     assert stamps["end"] - stamps["begin"] < 1.03 * symbols * 0.08
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_latency_between_two_tasks_is_under_30_us(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_latency_between_two_tasks_is_under_30_us(boards):
     """Fact S1: a short message, from the call of send to the reader's having it; fiber delays are 0.2 us each of it."""
 
     async def send(cab):
         await cab.sleep(100)
         await cab.datagram.send((2, 1), b"ping")
 
-    with model(recorded=EventGroup.MESSAGES, backend=backend) as system:
+    with simulated(recorded=EventGroup.MESSAGES, boards=boards) as system:
         system.spawn("CAB1", send)
         system.spawn("CAB2", receive_all, 1, 1)
         system.go()
@@ -361,7 +361,7 @@ def test_latency_between_two_tasks_is_under_30_us(backend):
 @pytest.mark.parametrize("topology", ["hub:3", "figure7"])
 def test_recording_changes_no_time(topology):
     def finish(recorded):
-        with model(topology, recorded=recorded) as system:
+        with simulated(topology, recorded=recorded) as system:
             for name in ("CAB1", "CAB2"):
                 system.spawn(name, send_all, (3, 1), [pattern(n * 300) for n in range(6)])
             system.spawn("CAB3", receive_all, 1, 12)
@@ -373,7 +373,7 @@ def test_recording_changes_no_time(topology):
 
 def test_two_runs_are_alike():
     def run():
-        with model("figure7", recorded=LEVELS["all"]) as system:
+        with simulated("figure7", recorded=LEVELS["all"]) as system:
             for cab in system.cabs:
                 others = [other.id for other in system.cabs if other is not cab]
                 system.spawn(cab.name, send_all, (others[0], 1), [pattern(700 * n) for n in range(4)])

@@ -7,7 +7,7 @@ must hold."""
 import pytest
 
 from nectar.software.errors import MulticastFailed, ServerSilent
-from nectar.verification.software.helpers import BACKENDS, FAST_RECOVERY, model, pattern
+from nectar.verification.software.helpers import BOARDS, FAST_RECOVERY, pattern, simulated
 from nectar.verification.software.transport.exchange import hasten
 
 SERVICE, BOX = 7, 3
@@ -45,9 +45,9 @@ def rest(system, used):
     return held
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("fault", ["CAB2-HUB1.P1:errors=1e-4", "CAB1-HUB1.P0:errors=1e-4", "cut"])
-def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(fault, backend):
+def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(fault, boards):
     executed, got = [], {2: [], 3: []}
     requests = [bytes([number]) + pattern([0, 1500, 4000][number % 3], number) for number in range(18)]
 
@@ -59,7 +59,7 @@ def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(f
         for data in requests:
             await cab.multicast.send(([2, 3], BOX), data, timeout_us=900_000)
 
-    with model("hub:3", backend=backend, options=FAST_RECOVERY) as system:
+    with simulated("hub:3", boards=boards, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab, attempts=1000, keep_us=100_000).memory.used for cab in system.cabs}
         if fault == "cut":
             system.faults.cut("HUB1.P1", at_us=3000, for_us=5000)
@@ -75,8 +75,8 @@ def test_fibers_with_errors_and_cuts_delay_calls_and_multicasts_but_spoil_none(f
         assert executed == requests and got == {2: requests, 3: requests}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_server_that_stops_is_silent_and_others_are_still_served(boards):
     """The errors come in time, though packets for it stick in the HUB; calls of another CAB pass when they have been
     flushed."""
     executed = []
@@ -91,7 +91,7 @@ def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
             assert await cab.now_us() - begin < 30_300
         return await cab.request.call((3, SERVICE), b"after", timeout_us=900_000)
 
-    with model("hub:3", backend=backend, options=FAST_RECOVERY) as system:
+    with simulated("hub:3", boards=boards, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab, attempts=1000).memory.used for cab in system.cabs if cab.name != "CAB2"}
         for name in ("CAB2", "CAB3"):
             system.cab(name).spawn(echo, executed)
@@ -103,15 +103,15 @@ def test_a_server_that_stops_is_silent_and_others_are_still_served(backend):
 
 
 @pytest.mark.parametrize(
-    "topology, members, gone, backend",
+    "topology, members, gone, boards",
     [
-        ("hub:4", [2, 3, 4], 3, "model"),
-        ("figure7", [2, 4, 5], 5, "model"),
-        pytest.param("hub:4", [2, 3, 4], 3, "engine", marks=pytest.mark.nightly),
-        pytest.param("figure7", [2, 4, 5], 5, "engine", marks=pytest.mark.nightly),
+        ("hub:4", [2, 3, 4], 3, "fast"),
+        ("figure7", [2, 4, 5], 5, "fast"),
+        pytest.param("hub:4", [2, 3, 4], 3, "rtl", marks=pytest.mark.nightly),
+        pytest.param("figure7", [2, 4, 5], 5, "rtl", marks=pytest.mark.nightly),
     ],
 )
-def test_a_member_that_stops_is_named_and_only_that(topology, members, gone, backend):
+def test_a_member_that_stops_is_named_and_only_that(topology, members, gone, boards):
     """Each message reaches all others, also the later ones, whose packets for it stick in the HUBs."""
     got = {member: [] for member in members}
     messages = [pattern(2000, number) for number in range(5)]
@@ -129,7 +129,7 @@ def test_a_member_that_stops_is_named_and_only_that(topology, members, gone, bac
             assert caught.value.missing == {gone: "has not acknowledged it"}
             assert 100_000 <= await cab.now_us() - begin < 110_000
 
-    with model(topology, backend=backend, options=FAST_RECOVERY) as system:
+    with simulated(topology, boards=boards, options=FAST_RECOVERY) as system:
         used = {cab.name: hasten(cab).memory.used for cab in system.cabs if cab.id != gone}
         for member in members:
             system.cab(f"CAB{member}").spawn(sink, got[member])

@@ -11,7 +11,7 @@ from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, PacketKind, Protocol, Reason
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, pattern, receive_all
+from nectar.verification.software.helpers import BOARDS, pattern, receive_all
 from nectar.verification.software.tamper import Rule, Tamperer
 from nectar.verification.software.transport.exchange import hasten, settled, whole
 
@@ -46,21 +46,21 @@ async def fails(cab, members, missing, data=b"x", **options):
 
 
 @pytest.mark.parametrize(
-    "topology, members, backend",
+    "topology, members, boards",
     [
-        ("figure7", [2, 4, 5], "model"),
-        ("hub:4", [2, 3], "model"),
-        ("hub:2", [2], "model"),
-        ("chain:3", [2, 3], "engine"),
-        ("hub:2", [2], "engine"),
-        pytest.param("figure7", [2, 4, 5], "engine", marks=pytest.mark.nightly),
-        pytest.param("hub:4", [2, 3], "engine", marks=pytest.mark.nightly),
+        ("figure7", [2, 4, 5], "fast"),
+        ("hub:4", [2, 3], "fast"),
+        ("hub:2", [2], "fast"),
+        ("chain:3", [2, 3], "rtl"),
+        ("hub:2", [2], "rtl"),
+        pytest.param("figure7", [2, 4, 5], "rtl", marks=pytest.mark.nightly),
+        pytest.param("hub:4", [2, 3], "rtl", marks=pytest.mark.nightly),
     ],
 )
-def test_messages_of_every_size_reach_all_who_are_named(topology, members, backend):
+def test_messages_of_every_size_reach_all_who_are_named(topology, members, boards):
     """By the HUBs' multicast: each fragment leaves the sender once."""
     messages = [pattern(size) for size in SIZES]
-    with whole(topology, backend=backend) as system:
+    with whole(topology, boards=boards) as system:
         sender = system.spawn("CAB1", send_each, members, messages)
         receivers = [system.spawn(f"CAB{member}", receive_all, BOX, len(messages)) for member in members]
         system.go()
@@ -77,8 +77,8 @@ def test_messages_of_every_size_reach_all_who_are_named(topology, members, backe
                 assert cab.datalink.counters.packets_received == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_nothing_is_copied_of_areas(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_nothing_is_copied_of_areas(boards):
     async def sender(cab):
         block = await cab.memory.allocate(4096)
         for number in range(3):
@@ -87,7 +87,7 @@ def test_nothing_is_copied_of_areas(backend):
             cab.memory.write(block, bytes(4096))
         cab.memory.free(block)
 
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         system.spawn("CAB1", sender)
         receivers = [system.spawn(name, receive_all, BOX, 3) for name in ("CAB2", "CAB3")]
         system.go()
@@ -106,7 +106,7 @@ RATES = [
 ]
 
 
-def tampered(backend, seed, topology="hub:4"):
+def tampered(boards, seed, topology="hub:4"):
     """Every CAB sends to random sets while packets are lost, damaged, doubled and delayed. All arrives, once, in
     order for each sender's task."""
     rng = seeds.rng("multicast", seed)
@@ -122,7 +122,7 @@ def tampered(backend, seed, topology="hub:4"):
         for members, data in plan:
             await cab.multicast.send((members, BOX), data, timeout_us=900_000)
 
-    with whole(topology, backend=backend, settle_us=30_000) as system:
+    with whole(topology, boards=boards, settle_us=30_000) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST], seed, **RATES[seed % len(RATES)])
         ids = [cab.id for cab in system.cabs]
         expected = {}
@@ -149,33 +149,33 @@ def tampered(backend, seed, topology="hub:4"):
         return tamperer.counts
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(5))
-def test_all_arrives_once_and_in_order_whatever_happens_to_packets(seed, backend):
-    assert sum(tampered(backend, seed).values()) > 0
+def test_all_arrives_once_and_in_order_whatever_happens_to_packets(seed, boards):
+    assert sum(tampered(boards, seed).values()) > 0
 
 
 @pytest.mark.parametrize(
-    "topology, backend",
-    [("figure7", "model"), ("chain:3", "engine"), pytest.param("figure7", "engine", marks=pytest.mark.nightly)],
+    "topology, boards",
+    [("figure7", "fast"), ("chain:3", "rtl"), pytest.param("figure7", "rtl", marks=pytest.mark.nightly)],
 )
-def test_also_across_several_hubs(topology, backend):
-    tampered(backend, 9, topology)
+def test_also_across_several_hubs(topology, boards):
+    tampered(boards, 9, topology)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(5, 105))
 def test_all_arrives_once_for_many_seeds(seed):
-    tampered("model", seed, "figure7" if seed % 2 else "hub:4")
+    tampered("fast", seed, "figure7" if seed % 2 else "hub:4")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ACK, PacketKind.HAVE])
-def test_what_one_member_lacks_it_alone_is_sent(lost, backend):
+def test_what_one_member_lacks_it_alone_is_sent(lost, boards):
     """The third of five fragments is lost at one of three members; or all, or its acknowledgment, or what it says of
     its lack."""
     data = pattern(5 * MAX_DATA)
-    with whole("hub:4", backend=backend) as system:
+    with whole("hub:4", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
         tamperer.rules.append(Rule(lambda receiver, header: receiver == 3 and header[12] == 2))
         tamperer.rules.append(Rule(lambda receiver, header: kind(header) == lost and 3 in (receiver, header[1])))
@@ -189,12 +189,12 @@ def test_what_one_member_lacks_it_alone_is_sent(lost, backend):
             assert system.cab(name).multicast.counters.duplicates == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("when", ["before", "in the midst", "when it has it"])
-def test_a_member_that_vanishes_is_named_and_the_others_have_the_message(when, backend):
+def test_a_member_that_vanishes_is_named_and_the_others_have_the_message(when, boards):
     """Within the stated time. Later messages wait for nobody else, and reach it when it is back."""
     first = pattern(5 * MAX_DATA)
-    with whole("hub:4", backend=backend) as system:
+    with whole("hub:4", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
 
         def vanish(receiver, header):
@@ -227,8 +227,8 @@ def test_a_member_that_vanishes_is_named_and_the_others_have_the_message(when, b
         assert [part for _, part in third.result][-3:] == [b"four", b"five", b"six"]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_packet_that_strays_to_another_cab_is_not_taken_there(boards):
     """As happens when a connection of an earlier packet was not closed. And a member that was not told that it is one,
     or has forgotten it, gets a copy of its own."""
     data = pattern(3 * MAX_DATA)
@@ -247,7 +247,7 @@ def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
         datalink.post(datalink.route(4), stray)
         await cab.sleep(500)
 
-    with whole("hub:4", backend=backend) as system:
+    with whole("hub:4", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
         tamperer.rules.append(
             Rule(lambda receiver, header: receiver == 3 and kind(header) == PacketKind.JOIN and any(header[12:]))
@@ -261,10 +261,10 @@ def test_a_packet_that_strays_to_another_cab_is_not_taken_there(backend):
         assert system.cab("CAB2").multicast.counters.strays == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_sender_that_vanishes_leaves_nothing_behind(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_sender_that_vanishes_leaves_nothing_behind(boards):
     """What its members have of a message is dropped, the place in the mailbox given back."""
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
 
         def vanish(receiver, header):
@@ -280,8 +280,8 @@ def test_a_sender_that_vanishes_leaves_nothing_behind(backend):
             assert system.cab(name).multicast.counters.incomplete == 1 and not system.cab(name).mailbox(BOX).full
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_full_mailbox_is_asked_again_until_the_time_is_up(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_full_mailbox_is_asked_again_until_the_time_is_up(boards):
     """The member is named, with the reason, unless a place becomes free in time."""
 
     async def reader(cab):
@@ -294,7 +294,7 @@ def test_a_full_mailbox_is_asked_again_until_the_time_is_up(backend):
         await fails(cab, [2, 3], {2: "has no place in that mailbox"}, b"two", timeout_us=9_000)
         await cab.multicast.send(([2, 3], BOX), b"three")
 
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         full = system.spawn("CAB2", reader)
         other = system.spawn("CAB3", receive_all, BOX, 3)
         system.spawn("CAB1", sender)
@@ -324,8 +324,8 @@ def test_a_mailbox_that_is_closed_and_a_member_without_memory_are_named():
         system.cab("CAB2").mailbox(BOX).open()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_sender_that_starts_anew_counts_anew(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_sender_that_starts_anew_counts_anew(boards):
     """Its first message has the number of one before and is delivered; a late copy of what it sent before is not."""
 
     async def sender(cab, *messages):
@@ -337,7 +337,7 @@ def test_a_sender_that_starts_anew_counts_anew(backend):
                 cab.datalink.post(cab.datalink.route(2), head)
             await cab.sleep(500)
 
-    with whole("hub:3", backend=backend, settle_us=10_000) as system:
+    with whole("hub:3", boards=boards, settle_us=10_000) as system:
         system.on_restart = lambda cab: hasten(cab).spawn(sender, b"c", b"d")
         system.cab("CAB1").spawn(sender, b"a", b"b")
         system.faults.stop("CAB1", at_us=2000, for_us=500)
@@ -383,8 +383,8 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_malformed_headers_are_counted_and_harm_nothing(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_malformed_headers_are_counted_and_harm_nothing(boards):
     async def client(cab):
         block = await cab.memory.allocate(256)
         await cab.multicast.send(([2], BOX), b"before")
@@ -399,7 +399,7 @@ def test_malformed_headers_are_counted_and_harm_nothing(backend):
         cab.memory.free(block)
         await cab.multicast.send(([2], BOX), b"after")
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.spawn("CAB1", client)
         receiver = system.spawn("CAB2", receive_all, BOX, 2)
         system.go()

@@ -9,12 +9,12 @@ import pytest
 from nectar.software.errors import MulticastFailed
 from nectar.software.packet import PacketKind, Protocol
 from nectar.verification import seeds
-from nectar.verification.software.helpers import model, receive_all
+from nectar.verification.software.helpers import receive_all, simulated
 from nectar.verification.software.tamper import Rule, Tamperer
 from nectar.verification.software.transport.exchange import hasten, settled, whole
 
 BOX, SERVICE = 3, 7
-ENGINE = pytest.param("engine", marks=pytest.mark.nightly)
+RTL = pytest.param("rtl", marks=pytest.mark.nightly)
 
 
 async def tries(cab, members, after_us=0, count=1, timeout_us=None):
@@ -50,12 +50,12 @@ async def call(cab, other, count):
     return worst
 
 
-@pytest.mark.parametrize("backend", ["model", ENGINE])
+@pytest.mark.parametrize("boards", ["fast", RTL])
 @pytest.mark.parametrize("dead", ["from the beginning", "after a message"])
-def test_a_dead_member_delays_no_message_to_living_ones(dead, backend):
+def test_a_dead_member_delays_no_message_to_living_ones(dead, boards):
     """docs/errors.md: who sends to it fails after 201 ms, whoever else sends to it; all others go on within 2 ms, on
     the same CAB too."""
-    with model("hub:5", backend=backend) as system:
+    with simulated("hub:5", boards=boards) as system:
         for cab in system.cabs:
             cab.spawn(serve)
             cab.mailbox(BOX).on_arrival = lambda message: message.free() or True
@@ -84,7 +84,7 @@ def test_a_dead_member_delays_no_message_to_living_ones(dead, backend):
 
 def test_the_time_out_counts_the_wait_behind_earlier_messages():
     """And says so of the member that it has waited for in vain."""
-    with model("hub:3") as system:
+    with simulated("hub:3") as system:
         hasten(system.cab("CAB1"))
         system.faults.stop("CAB3")
         system.cab("CAB2").mailbox(BOX).on_arrival = lambda message: message.free() or True
@@ -97,8 +97,8 @@ def test_the_time_out_counts_the_wait_behind_earlier_messages():
         assert 30_000 <= took <= 30_300 and missing == {3: "has not acknowledged it"}
 
 
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_what_a_member_has_read_before_it_was_stopped_is_not_delivered_to_its_next_start(backend):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_what_a_member_has_read_before_it_was_stopped_is_not_delivered_to_its_next_start(boards):
     """Its acknowledgments are lost, so the sender cannot know: the member is named. The next message reaches its new
     start."""
     got = []
@@ -116,7 +116,7 @@ def test_what_a_member_has_read_before_it_was_stopped_is_not_delivered_to_its_ne
         tamperer.calm()
         await cab.multicast.send(([2, 3], BOX), b"next")
 
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST])
         tamperer.rules.append(Rule(lambda receiver, header: header[1] == 2 and header[3] == PacketKind.ACK, count=100))
         system.on_restart = lambda cab: hasten(cab).spawn(read)
@@ -129,8 +129,8 @@ def test_what_a_member_has_read_before_it_was_stopped_is_not_delivered_to_its_ne
         assert got == [(1, b"once"), (2, b"next")]
 
 
-@pytest.mark.parametrize("backend", ["model", "engine"])
-def test_a_member_that_starts_anew_between_messages_gets_the_next_ones(backend):
+@pytest.mark.parametrize("boards", ["fast", "rtl"])
+def test_a_member_that_starts_anew_between_messages_gets_the_next_ones(boards):
     """Nothing was sent twice, so it is certain that the start before has not had them."""
 
     async def send(cab, *messages):
@@ -138,7 +138,7 @@ def test_a_member_that_starts_anew_between_messages_gets_the_next_ones(backend):
             await cab.sleep(after_us)
             await cab.multicast.send(([2, 3], BOX), data)
 
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         again = []
         system.on_restart = lambda cab: again.append(system.spawn(hasten(cab).name, receive_all, BOX, 2))
         first = system.cab("CAB2").spawn(receive_all, BOX, 1)
@@ -177,7 +177,7 @@ def restarts(seed):
                 pass
             await cab.sleep(rng.randrange(3000))
 
-    with model("hub:4") as system:
+    with simulated("hub:4") as system:
         tamperer = Tamperer(system, [Protocol.MULTICAST], seed, drop=0.1)
 
         def start(cab):

@@ -10,7 +10,7 @@ from nectar.software.kernel.message import Message
 from nectar.software.packet import ASK, MAX_DATA, PacketKind, Protocol
 from nectar.software.transport.datagram import MAX_MESSAGE
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, model, nothing_leaks, pattern
+from nectar.verification.software.helpers import BOARDS, nothing_leaks, pattern, simulated
 from nectar.verification.software.tamper import Rule, Tamperer
 from nectar.verification.software.transport.exchange import whole
 
@@ -41,11 +41,11 @@ async def call_all(cab, server, requests, service=SERVICE, **options):
     return [await cab.request.call((server, service), data, **options) for data in requests]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_requests_and_answers_of_every_size(backend):
-    sizes = SIZES if backend == "model" else [size for size in SIZES if size not in (30_000, MAX_MESSAGE - 1)]
+@pytest.mark.parametrize("boards", BOARDS)
+def test_requests_and_answers_of_every_size(boards):
+    sizes = SIZES if boards == "fast" else [size for size in SIZES if size not in (30_000, MAX_MESSAGE - 1)]
     requests = [pattern(size) for size in sizes]
-    with whole("figure7" if backend == "model" else "chain:3", backend=backend) as system:
+    with whole("figure7" if boards == "fast" else "chain:3", boards=boards) as system:
         system.cab("CAB1").spawn(echo)
         client = system.spawn("CAB3", call_all, 1, requests)
         system.go()
@@ -56,8 +56,8 @@ def test_requests_and_answers_of_every_size(backend):
         assert counters.requests == counters.replies == len(sizes) and counters.forgotten == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_call_takes_three_packets_and_the_first_to_a_cab_two_more(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_call_takes_three_packets_and_the_first_to_a_cab_two_more(boards):
     """Request, answer, acknowledgment; before them a request that the server refuses, with its boot number."""
     counts = []
 
@@ -67,15 +67,15 @@ def test_a_call_takes_three_packets_and_the_first_to_a_cab_two_more(backend):
             await cab.sleep(100)
             counts.append((cab.datalink.counters.packets_sent, cab.datalink.counters.packets_received))
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(echo)
         system.spawn("CAB1", client)
         system.go()
         assert counts == [(3, 2), (5, 3), (7, 4)]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_nothing_is_copied_of_areas_and_messages(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_nothing_is_copied_of_areas_and_messages(boards):
     """Request and answer are gathered from where they lie, and may be changed when the calls return."""
 
     async def server(cab):
@@ -101,14 +101,14 @@ def test_nothing_is_copied_of_areas_and_messages(backend):
             answer.free()
         cab.memory.free(block)
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.spawn("CAB2", server)
         system.spawn("CAB1", client)
         system.go()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_many_calls_under_way_at_once(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_many_calls_under_way_at_once(boards):
     """Also more of them than a server's window of numbers allows: these wait for the oldest."""
     data = [pattern(seeds.rng("sizes", n).choice([0, 10, 1200]), n) for n in range(90)]
 
@@ -116,7 +116,7 @@ def test_many_calls_under_way_at_once(backend):
         calls = [await cab.request.start((1, SERVICE), part, timeout_us=500_000) for part in data]
         return [await call.result() for call in reversed(calls)]
 
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         executed = []
         system.cab("CAB1").spawn(workers, executed)
         clients = [system.spawn(name, client) for name in ("CAB2", "CAB3")]
@@ -151,7 +151,7 @@ RATES = [
 ]
 
 
-def tampered(backend, seed):
+def tampered(boards, seed):
     """Random calls among three CABs while packets are lost, damaged, doubled and delayed: each is executed once,
     each has its answer."""
     rng = seeds.rng("calls", seed)
@@ -166,7 +166,7 @@ def tampered(backend, seed):
         return [await call.result() for call in calls]
 
     with whole(
-        "hub:3", backend=backend, settle_us=200_000, more={"attempts": 60, "keep_us": 80_000, "stall_us": 80_000}
+        "hub:3", boards=boards, settle_us=200_000, more={"attempts": 60, "keep_us": 80_000, "stall_us": 80_000}
     ) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST], seed, **rates)
         plans, clients = {}, {}
@@ -194,32 +194,32 @@ def tampered(backend, seed):
         return tamperer.counts
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(5))
-def test_each_request_is_executed_once_whatever_happens_to_packets(seed, backend):
-    counts = tampered(backend, seed)
+def test_each_request_is_executed_once_whatever_happens_to_packets(seed, boards):
+    counts = tampered(boards, seed)
     assert sum(counts.values()) > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(5, 105))
 def test_each_request_is_executed_once_for_many_seeds(seed):
-    tampered("model", seed)
+    tampered("fast", seed)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("lost", [PacketKind.REQUEST, PacketKind.ANSWER, PacketKind.ACK, PacketKind.REFUSED])
 @pytest.mark.parametrize("size", [0, 5 * MAX_DATA])
-def test_any_one_packet_may_be_lost(size, lost, backend):
+def test_any_one_packet_may_be_lost(size, lost, boards):
     """The first and every later one of a kind, one at a time, in a call of several fragments each way; also damaged
     instead."""
     data = pattern(size)
     for action in ("drop", "damage"):
         for skip in range(max(1, size // MAX_DATA) if lost in (PacketKind.REQUEST, PacketKind.ANSWER) else 1):
-            if backend == "engine" and skip not in (0, 4):
+            if boards == "rtl" and skip not in (0, 4):
                 continue
             executed = []
-            with whole(backend=backend) as system:
+            with whole(boards=boards) as system:
                 rule = Rule(lambda receiver, header: kind(header) == lost, action, skip)
                 Tamperer(system, [Protocol.REQUEST]).rules.append(rule)
                 system.cab("CAB2").spawn(echo, executed)
@@ -337,7 +337,7 @@ def test_an_answer_is_stored_in_the_place_that_the_client_names(length):
             await cab.request.start((2, SERVICE), b"", place=(0, 4))
         cab.memory.free(block)
 
-    with model() as system:
+    with simulated() as system:
         system.spawn("CAB2", serve)
         system.spawn("CAB1", call)
         system.go()
@@ -361,7 +361,7 @@ def test_a_place_is_not_written_to_any_more_when_a_cancelled_call_leaves_it_alon
         assert await cab.memory.read(block, 3000) == bytes(3000)
         cab.memory.free(block)
 
-    with model() as system, nothing_leaks(system, settle_ps=10**12):
+    with simulated() as system, nothing_leaks(system, settle_ps=10**12):
         system.spawn("CAB2", serve)
         system.spawn("CAB1", call)
         system.go()

@@ -19,7 +19,7 @@ from nectar.software.errors import (
 )
 from nectar.software.packet import ASK, EXCHANGE, MAX_DATA, PacketKind, Protocol
 from nectar.software.transport.datagram import MAX_MESSAGE
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.tamper import Rule, Tamperer
 from nectar.verification.software.transport.exchange import SERVICE, hasten, serve, settled, whole
 
@@ -41,17 +41,17 @@ async def fails(cab, error, match, data=b"x", server=2, service=SERVICE, **optio
 
 
 # -- what a server refuses ---------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("data", [b"", LONG])
-def test_a_service_that_does_not_exist(data, backend):
-    with whole(backend=backend) as system:
+def test_a_service_that_does_not_exist(data, boards):
+    with whole(boards=boards) as system:
         clients = [system.spawn("CAB1", fails, ServiceMissing, "has no service 7", data) for _ in range(2)]
         system.go()
         assert all(client.result < 1000 for client in clients)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_service_that_is_full_refuses_what_it_cannot_keep(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_service_that_is_full_refuses_what_it_cannot_keep(boards):
     log, outcomes = [], []
 
     async def client(cab, number):
@@ -62,7 +62,7 @@ def test_a_service_that_is_full_refuses_what_it_cannot_keep(backend):
             assert not error.executed and "call again later" in str(error)
             outcomes.append((number, "full"))
 
-    with whole("hub:2", backend=backend) as system:
+    with whole("hub:2", boards=boards) as system:
         system.cab("CAB2").spawn(serve, log, 10_000, 1000, 2)
         for number in range(6):
             system.spawn("CAB1", client, number)
@@ -72,9 +72,9 @@ def test_a_service_that_is_full_refuses_what_it_cannot_keep(backend):
         assert sorted(data[0] for data, _, _ in log) == answered
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_service_whose_tasks_have_ended(backend):
-    with whole(backend=backend) as system:
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_service_whose_tasks_have_ended(boards):
+    with whole(boards=boards) as system:
         system.spawn("CAB2", serve, [], 0, 1)
         ok = system.spawn("CAB1", succeed, b"abc")
         system.go()
@@ -88,8 +88,8 @@ async def succeed(cab, data, server=2, **options):
     return await cab.request.call((server, SERVICE), data, **options)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_task_that_ends_with_a_request_in_hand(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_task_that_ends_with_a_request_in_hand(boards):
     """The client hears of it when it asks next; the request's memory is freed."""
 
     async def server(cab):
@@ -97,7 +97,7 @@ def test_a_task_that_ends_with_a_request_in_hand(backend):
         await offered.receive()
         await cab.sleep(3000)
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(server)
         clients = [
             system.spawn("CAB1", fails, ServiceEnded, "the task that worked on the request", LONG) for _ in range(2)
@@ -106,8 +106,8 @@ def test_a_task_that_ends_with_a_request_in_hand(backend):
         assert all(3000 < client.result < 15_000 for client in clients)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_service_that_is_closed(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_service_that_is_closed(boards):
     """What waits in it is refused at once; what a task has is still answered; who waits for requests hears of it;
     the number is free again."""
 
@@ -136,7 +136,7 @@ def test_a_service_that_is_closed(backend):
         await fails(cab, ServiceMissing, "no service 7")
         return took
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.spawn("CAB2", server)
         first = system.spawn("CAB1", succeed, b"early")
         other = system.spawn("CAB1", second)
@@ -163,11 +163,11 @@ def test_wrong_replies_are_refused_and_another_may_follow():
 
 
 # -- time-outs and peers that vanish -----------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_answer_that_does_not_come_in_time(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_an_answer_that_does_not_come_in_time(boards):
     """The error tells that the server is there; the server hears that its answer is not wanted any more."""
     log = []
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(serve, log, 30_000)
         client = system.spawn("CAB1", lambda cab: fails(cab, CallTimeout, "allow more time", timeout_us=12_000))
         system.go()
@@ -176,11 +176,11 @@ def test_an_answer_that_does_not_come_in_time(backend):
         assert log == [(b"x", True, False)]
 
 
-def vanishing(when, backend):
+def vanishing(when, boards):
     """The server vanishes when the packet for which ``when(receiver, header)`` is true arrives. The error, and what
     the server did."""
     log = []
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
         warm = system.spawn("CAB1", succeed, b"warm")
         system.cab("CAB2").spawn(serve, log, 2000)
@@ -212,19 +212,19 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("state", STATES)
-def test_a_server_that_vanishes(state, backend):
-    log = vanishing(STATES[state], backend)
+def test_a_server_that_vanishes(state, boards):
+    log = vanishing(STATES[state], boards)
     assert [data for data, _, _ in log] == ([LONG] if state in ("while it works", "with part of the answer") else [])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("state", ["with part of the request", "while it works", "with part of the answer"])
-def test_a_client_that_vanishes(state, backend):
+def test_a_client_that_vanishes(state, boards):
     """The server's memory is free again when that has aged, and other clients notice nothing."""
     log = []
-    with whole("hub:3", backend=backend) as system:
+    with whole("hub:3", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
 
         def vanish(receiver, header):
@@ -244,10 +244,10 @@ def test_a_client_that_vanishes(state, backend):
 
 
 # -- cancellation ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize("state", ["coming", "waiting", "working", "answered", "over"])
-def test_a_call_is_cancelled(state, lost, backend):
+def test_a_call_is_cancelled(state, lost, boards):
     """In each state at the server, which frees what it has and does not execute what has not begun; also when the
     first word of it is lost."""
     log = []
@@ -286,7 +286,7 @@ def test_a_call_is_cancelled(state, lost, backend):
                 await call.result()
         return await first.result()
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.REQUEST])
         system.cab("CAB2").spawn(serve, log, 8000)
         thread = system.spawn("CAB1", client, tamperer)
@@ -305,8 +305,8 @@ def test_a_call_is_cancelled(state, lost, backend):
         assert system.cab("CAB2").request.counters.forgotten == 0
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_call_is_cancelled_before_its_server_has_heard_of_it(boards):
     """What comes of it later is not executed."""
     log = []
 
@@ -322,7 +322,7 @@ def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
         with pytest.raises(CallCancelled):
             await call.result()
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(serve, log)
         system.spawn("CAB1", client, Tamperer(system, [Protocol.REQUEST]))
         system.go()
@@ -332,9 +332,9 @@ def test_a_call_is_cancelled_before_its_server_has_heard_of_it(backend):
 
 
 # -- at most once ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("busy", [False, True])
-def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
+def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, boards):
     """A request that was under way fails with ServerRestarted; a copy of one executed before is refused; the next
     call works."""
     log = []
@@ -352,7 +352,7 @@ def test_a_server_cab_that_starts_anew_executes_no_old_duplicate(busy, backend):
         await cab.sleep(1000)
         return await cab.request.call((2, SERVICE), b"after")
 
-    with whole(backend=backend, settle_us=20_000) as system:
+    with whole(boards=boards, settle_us=20_000) as system:
         system.on_restart = lambda cab: hasten(cab).spawn(serve, log)
         system.cab("CAB2").spawn(serve, log, 4000)
         system.faults.stop("CAB2", at_us=6000, for_us=3000)
@@ -387,8 +387,8 @@ async def wait_for(cab, microseconds):
     await cab.sleep(microseconds)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_answers_are_kept_up_to_a_bound(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_answers_are_kept_up_to_a_bound(boards):
     """Beyond it the oldest is given up: its client hears that the request was executed, but the answer is lost."""
     log = []
 
@@ -402,7 +402,7 @@ def test_answers_are_kept_up_to_a_bound(backend):
         assert caught.value.executed
         return [await call.result() for call in calls[1:]]
 
-    with whole(backend=backend, more={"answers": 2}) as system:
+    with whole(boards=boards, more={"answers": 2}) as system:
         system.cab("CAB2").spawn(serve, log)
         thread = system.spawn("CAB1", clients, Tamperer(system, [Protocol.REQUEST]))
         system.go()

@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software.packet import ASK, EXCHANGE, PacketKind, Protocol, Reason
 from nectar.software.transport.datagram import MAX_MESSAGE
-from nectar.verification.software.helpers import BACKENDS
+from nectar.verification.software.helpers import BOARDS
 from nectar.verification.software.transport.exchange import SERVICE, serve, whole
 
 GOOD = dict(
@@ -47,8 +47,8 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_malformed_headers_are_counted_and_harm_nothing(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_malformed_headers_are_counted_and_harm_nothing(boards):
     """Each kind, while a call is under way that is answered as usual."""
     log = []
 
@@ -67,7 +67,7 @@ def test_malformed_headers_are_counted_and_harm_nothing(backend):
         cab.memory.free(block)
         return await call.result()
 
-    with whole(backend=backend) as system:
+    with whole(boards=boards) as system:
         system.cab("CAB2").spawn(serve, log, 3000)
         thread = system.spawn("CAB1", client)
         system.go()

@@ -18,7 +18,7 @@ from nectar.software.errors import (
 from nectar.software.packet import MAX_DATA
 from nectar.software.transport.options import StreamOptions
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 
 from .streams import PORT, QUICK, calls, calm, exchange, read_all, serves, settle, streams
 
@@ -41,11 +41,11 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("length", SIZES)
-def test_transfers_of_every_size_in_both_directions_at_once(length, backend):
+def test_transfers_of_every_size_in_both_directions_at_once(length, boards):
     data = pattern(length)
-    with streams("figure7" if backend == "model" else "chain:3", backend=backend) as system:
+    with streams("figure7" if boards == "fast" else "chain:3", boards=boards) as system:
         client = system.spawn("CAB3", calls, (1, PORT), [data])
         server = system.spawn("CAB1", serves, PORT, 1, [data[::-1]])
         system.go()
@@ -60,14 +60,14 @@ def test_transfers_of_every_size_in_both_directions_at_once(length, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_sent_in_pieces_arrives_as_one_stream(seed, backend):
+def test_what_is_sent_in_pieces_arrives_as_one_stream(seed, boards):
     """Sends of any length, receives of any length: no boundary is seen."""
     rng = seeds.rng("pieces", seed)
     there = [rng.randbytes(rng.choice([0, 1, 2, 17, 500, 1004, 3000])) for _ in range(40)]
     back = [rng.randbytes(rng.choice([1, 90, 1005])) for _ in range(40)]
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         client = system.spawn("CAB1", calls, (2, PORT), there, rng.choice([1000, 7, 1 << 16]))
         server = system.spawn("CAB2", serves, PORT, 1, back, rng.choice([300, 1 << 16]))
         system.go()
@@ -76,8 +76,8 @@ def test_what_is_sent_in_pieces_arrives_as_one_stream(seed, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_areas_are_sent_from_where_they_lie(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_areas_are_sent_from_where_they_lie(boards):
     """``send`` returns when all is acknowledged: then they are overwritten."""
     rng = seeds.rng("areas")
     contents = []
@@ -96,7 +96,7 @@ def test_areas_are_sent_from_where_they_lie(backend):
         await connection.close()
         assert await connection.receive() == b""
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", client)
         server = system.spawn("CAB2", serves, PORT, 1, [])
         system.go()
@@ -105,8 +105,8 @@ def test_areas_are_sent_from_where_they_lie(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_message_is_passed_on_from_where_it_lies(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_message_is_passed_on_from_where_it_lies(boards):
     async def relay(cab):
         connection = await cab.stream.connect((3, PORT))
         message = await cab.mailbox(1).receive()
@@ -118,7 +118,7 @@ def test_a_message_is_passed_on_from_where_it_lies(backend):
     async def send(cab):
         await cab.datagram.send((2, 1), pattern(5000))
 
-    with streams("hub:3", backend=backend) as system:
+    with streams("hub:3", boards=boards) as system:
         system.spawn("CAB1", send)
         system.spawn("CAB2", relay)
         server = system.spawn("CAB3", serves, PORT, 1, [])
@@ -127,11 +127,11 @@ def test_a_message_is_passed_on_from_where_it_lies(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_many_connections_at_once_among_all(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_many_connections_at_once_among_all(boards):
     """Each CAB calls each other one twice: no byte gets into another connection."""
-    topology = "mesh:2x2" if backend == "model" else "hub:4"
-    with streams(topology, options=StreamOptions(buffer=1 << 13, linger_us=30_000), backend=backend) as system:
+    topology = "mesh:2x2" if boards == "fast" else "hub:4"
+    with streams(topology, options=StreamOptions(buffer=1 << 13, linger_us=30_000), boards=boards) as system:
         servers, clients = {}, []
         for cab in system.cabs:
             others = [other for other in system.cabs if other is not cab]
@@ -155,9 +155,9 @@ def test_many_connections_at_once_among_all(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("limit, pause_us", [(200, 100), (5000, 4000)])
-def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, backend):
+def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, boards):
     """Flow control: the ring is full, the window closes and opens again. Meanwhile a quick connection to the same
     CAB goes on."""
     data = pattern(60_000)
@@ -170,7 +170,7 @@ def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, back
         await connection.close()
         await read_all(connection)
 
-    with streams("hub:3", options=StreamOptions(buffer=1 << 12, linger_us=30_000), backend=backend) as system:
+    with streams("hub:3", options=StreamOptions(buffer=1 << 12, linger_us=30_000), boards=boards) as system:
         system.spawn("CAB1", client, PORT, "slow")
         system.spawn("CAB3", client, PORT + 1, "quick")
         slow = system.spawn("CAB2", serves, PORT, 1, [], limit, pause_us)
@@ -183,8 +183,8 @@ def test_a_slow_reader_holds_up_its_sender_and_nobody_else(limit, pause_us, back
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_window_that_stays_closed_for_long_is_asked_after(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_window_that_stays_closed_for_long_is_asked_after(boards):
     """The reader sleeps for longer than it would take to be given up: its CAB answers the probes."""
 
     async def server(cab):
@@ -196,7 +196,7 @@ def test_a_window_that_stays_closed_for_long_is_asked_after(backend):
         await connection.close()
         return got
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         client = system.spawn("CAB1", calls, (2, PORT), [pattern(50_000)])
         thread = system.spawn("CAB2", server)
         system.go()
@@ -205,8 +205,8 @@ def test_a_window_that_stays_closed_for_long_is_asked_after(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_calls_that_cross_are_two_connections(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_calls_that_cross_are_two_connections(boards):
     """Both open at once, both close at once: connections are named by the side that opened them."""
 
     async def both(cab, other):
@@ -218,7 +218,7 @@ def test_calls_that_cross_are_two_connections(backend):
         second = await exchange(cab, theirs, [b"accepted by %d" % cab.id])
         return await first.join(), second
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         threads = [system.spawn("CAB1", both, 2), system.spawn("CAB2", both, 1)]
         system.go()
         assert [thread.result for thread in threads] == [
@@ -229,8 +229,8 @@ def test_calls_that_cross_are_two_connections(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_each_direction_ends_by_itself(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_each_direction_ends_by_itself(boards):
     """After its own close a task still receives, for as long as it likes."""
 
     async def client(cab):
@@ -251,7 +251,7 @@ def test_each_direction_ends_by_itself(backend):
             await connection.send(bytes([number]) * 1000)
         await connection.close()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         thread = system.spawn("CAB1", client)
         system.spawn("CAB2", server)
         system.go()
@@ -260,8 +260,8 @@ def test_each_direction_ends_by_itself(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_abort_is_heard_at_both_ends(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_an_abort_is_heard_at_both_ends(boards):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await connection.send(bytes(3000))
@@ -283,7 +283,7 @@ def test_an_abort_is_heard_at_both_ends(backend):
         with pytest.raises(PeerAborted):
             await connection.send(b"x")
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", client)
         system.spawn("CAB2", server)
         system.go()
@@ -291,10 +291,10 @@ def test_an_abort_is_heard_at_both_ends(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("first", [2**32 - 1, 2**32 - 5000, 2**31 - 2, 0])
-def test_sequence_numbers_wrap(first, backend):
-    with streams(backend=backend) as system:
+def test_sequence_numbers_wrap(first, boards):
+    with streams(boards=boards) as system:
         for cab in system.cabs:
             cab.stream.sequence = first
         client = system.spawn("CAB1", calls, (2, PORT), [pattern(20_000)])
@@ -305,8 +305,8 @@ def test_sequence_numbers_wrap(first, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_wrong_calls_are_refused(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_wrong_calls_are_refused(boards):
     async def main(cab):
         stream = cab.stream
         with pytest.raises(ConnectRefused, match="nobody listens at port 9 of CAB 2"):
@@ -352,7 +352,7 @@ def test_wrong_calls_are_refused(backend):
         await connection.close()
         return got
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", main)
         thread = system.spawn("CAB2", server)
         system.go()

@@ -16,7 +16,7 @@ from nectar.software.errors import (
     TimedOut,
 )
 from nectar.software.packet import STREAM, Flag, Protocol
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.tamper import Rule, Tamperer
 
 from .streams import PORT, QUICK, accept, calls, calm, read_all, serves, settle, streams
@@ -62,9 +62,9 @@ VANISHED = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("when", VANISHED)
-def test_a_peer_that_vanishes_is_noticed(when, backend):
+def test_a_peer_that_vanishes_is_noticed(when, boards):
     """Nothing crosses from a certain time on, in either direction: both sides have their error in time, and others
     none."""
     theirs, ours, longest = VANISHED[when]
@@ -99,7 +99,7 @@ def test_a_peer_that_vanishes_is_noticed(when, backend):
             assert error is None or error is peer.error
         doing.end()
 
-    with streams("hub:4", backend=backend) as system:
+    with streams("hub:4", boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         system.spawn("CAB1", client)
         system.spawn("CAB2", server)
@@ -112,23 +112,23 @@ def test_a_peer_that_vanishes_is_noticed(when, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_peer_that_was_never_there_is_a_time_out(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_peer_that_was_never_there_is_a_time_out(boards):
     async def client(cab):
         error, took = await failure(cab, cab.stream.connect((2, PORT), timeout_us=30_000))
         assert isinstance(error, ConnectTimeout) and 30_000 <= took < 32_000
         error, took = await failure(cab, cab.stream.connect((2, PORT), timeout_us=10**7))
         assert isinstance(error, ConnectTimeout) and took < EXPECTING, "silence is the bound of all"
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         Tamperer(system, [Protocol.STREAM]).gone.add(2)
         system.spawn("CAB1", client)
         system.go()
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_listener(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_listener(boards):
     """Half of a set-up: the listener never hears of it, its backlog and the memory are free again."""
 
     async def client(cab):
@@ -152,7 +152,7 @@ def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_list
         await connection.close()
         connection.abort()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         tamperer.rules.append(Rule(lambda at, header: at == 1 or not STREAM.unpack(header)[3] & OPEN, count=100))
         system.spawn("CAB1", client)
@@ -163,8 +163,8 @@ def test_a_caller_that_vanishes_while_it_is_answered_leaves_no_trace_at_the_list
         settle(system, 150_000)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_peer_that_vanishes_behind_the_end_is_no_error(boards):
     """Both directions have ended and one side lingers: nobody is left to tell."""
 
     async def client(cab):
@@ -174,7 +174,7 @@ def test_a_peer_that_vanishes_behind_the_end_is_no_error(backend):
         await cab.sleep(1000)
         tamperer.gone.add(2)
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         system.spawn("CAB1", client)
         system.spawn("CAB2", serves, PORT, 1, [])
@@ -191,9 +191,9 @@ def restart(cab, sequence):
     cab.stream.sequence = sequence
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("what, longest", [("send", 3000), ("receive", QUICK.idle_us + 3000)])
-def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
+def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, boards):
     """At the next packet; of a side that only waits, at the probe that it sends when the peer is silent."""
 
     async def client(cab):
@@ -204,7 +204,7 @@ def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
         assert isinstance(error, PeerRestarted) and "CAB 2 has started anew" in str(error)
         assert took < longest
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", client)
         system.spawn("CAB2", accept)
         system.go()
@@ -212,9 +212,9 @@ def test_a_peer_that_has_restarted_answers_with_a_reset(what, longest, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("sequence", [12345, 0])
-def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_connection(sequence, backend):
+def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_connection(sequence, boards):
     """The half-open connection at the other side ends with an error, the new call comes through; also with the same
     first sequence number."""
 
@@ -240,7 +240,7 @@ def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_c
         await new.close()
         return error, got
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.cab("CAB1").stream.sequence = 0
         system.spawn("CAB1", client)
         thread = system.spawn("CAB2", server)
@@ -251,9 +251,9 @@ def test_a_restarted_peer_that_calls_again_with_the_same_name_replaces_the_old_c
 
 
 # -- room ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("what", ["backlog", "memory"])
-def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, backend):
+def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, boards):
     async def server(cab):
         listener = cab.stream.listen(PORT, backlog=1 if what == "backlog" else 8)
         blocks = []
@@ -271,7 +271,7 @@ def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, backend
         listener.close()
         return got
 
-    with streams("hub:3", memory_bytes=1 << 18, backend=backend) as system:
+    with streams("hub:3", memory_bytes=1 << 18, boards=boards) as system:
         clients = [system.spawn(name, calls, (2, PORT), [b"from a client"]) for name in ("CAB1", "CAB3")]
         thread = system.spawn("CAB2", server)
         system.go()
@@ -280,8 +280,8 @@ def test_a_call_for_which_there_is_no_room_now_comes_through_later(what, backend
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_listener_that_closes_aborts_what_nobody_has_accepted(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_listener_that_closes_aborts_what_nobody_has_accepted(boards):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         with pytest.raises(PeerAborted):
@@ -292,7 +292,7 @@ def test_a_listener_that_closes_aborts_what_nobody_has_accepted(backend):
         await cab.sleep(5000)
         listener.close()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", client)
         system.spawn("CAB2", server)
         system.go()
@@ -300,9 +300,9 @@ def test_a_listener_that_closes_aborts_what_nobody_has_accepted(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("how", ["timed out", "ended"])
-def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how, backend):
+def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how, boards):
     """The reader does not read. When the sender goes on no packet names the areas any more."""
 
     async def client(cab):
@@ -332,7 +332,7 @@ def test_a_send_of_areas_that_is_given_up_aborts_and_leaves_the_areas_alone(how,
         with pytest.raises(PeerAborted):
             await connection.receive()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         system.spawn("CAB1", client)
         system.spawn("CAB2", server)
         system.go()

@@ -9,7 +9,7 @@ from nectar.software.errors import PeerRestarted
 from nectar.software.packet import STREAM, Flag, Protocol
 from nectar.software.transport.options import StreamOptions
 from nectar.verification import seeds
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 from nectar.verification.software.tamper import Rule, Tamperer
 
 from .streams import PORT, calls, read_all, serves, settle, streams
@@ -28,13 +28,13 @@ def sound(system):
 def _cases():
     """Some everyday, many at night."""
     for seed in range(40):
-        for backend in BACKENDS:
-            few = seed < (4 if backend == "model" else 2)
-            yield pytest.param(seed, backend, marks=() if few else pytest.mark.nightly)
+        for boards in BOARDS:
+            few = seed < (4 if boards == "fast" else 2)
+            yield pytest.param(seed, boards, marks=() if few else pytest.mark.nightly)
 
 
-@pytest.mark.parametrize("seed, backend", list(_cases()))
-def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, backend):
+@pytest.mark.parametrize("seed, boards", list(_cases()))
+def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, boards):
     """Three connections in both directions, up to a fifth of the packets tampered with; small rings, numbers that
     wrap."""
     rng = seeds.rng("stream faults", seed)
@@ -43,7 +43,7 @@ def test_nothing_is_lost_doubled_overtaken_or_damaged_in_the_end(seed, backend):
     with streams(
         "hub:3",
         options=StreamOptions(buffer=1 << 13, first_us=4000, most_us=15_000, silence_us=300_000, linger_us=100_000),
-        backend=backend,
+        boards=boards,
     ) as system:
         for cab in system.cabs:
             cab.stream.sequence = (-rng.randrange(20_000)) % (1 << 32)
@@ -88,10 +88,10 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("what", LOSSES)
-def test_a_loss_is_made_up_for(what, backend):
-    with streams(backend=backend) as system:
+def test_a_loss_is_made_up_for(what, boards):
+    with streams(boards=boards) as system:
         for cab in system.cabs:
             cab.stream.sequence = 0
         tamperer = Tamperer(system, [Protocol.STREAM])
@@ -106,8 +106,8 @@ def test_a_loss_is_made_up_for(what, backend):
         sound(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_loss_in_the_middle_costs_one_packet_and_little_time(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_loss_in_the_middle_costs_one_packet_and_little_time(boards):
     """Repeated acknowledgments tell of it at once, what came behind it is kept: one packet is sent again, long
     before the timer would."""
     times = {}
@@ -121,7 +121,7 @@ def test_a_loss_in_the_middle_costs_one_packet_and_little_time(backend):
         await read_all(connection)
         return connection.packets_repeated
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         tamperer.rules.append(LOSSES["data in the middle"]())
         thread = system.spawn("CAB1", client)
@@ -133,8 +133,8 @@ def test_a_loss_in_the_middle_costs_one_packet_and_little_time(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(boards):
     """Its header may name any place of the ring, and its bytes are there before the CRC tells: what lies there must
     come again."""
     gap = 3
@@ -144,7 +144,7 @@ def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
         fields[6] += 2008  # onto the next packet but one
         return STREAM.pack(*fields)
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         for cab in system.cabs:
             cab.stream.sequence = 0
         tamperer = Tamperer(system, [Protocol.STREAM])
@@ -179,8 +179,8 @@ def test_a_damaged_packet_does_no_harm_to_what_is_kept_beyond_a_gap(backend):
         settle(system, 80_000)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_lost_word_that_the_window_is_open_again_is_asked_for(boards):
     """The reader has made room, and the acknowledgment that says so is lost: the sender's probe finds it out."""
 
     async def server(cab, rule):
@@ -195,7 +195,7 @@ def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
 
     with streams(
         options=StreamOptions(buffer=1 << 12, first_us=4000, most_us=10_000, idle_us=10**8, linger_us=30_000),
-        backend=backend,
+        boards=boards,
     ) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         rule = lost(lambda at, header: at == 1 and flags_of(header) == Flag.ACK and STREAM.unpack(header)[5] > 0, 0, 0)
@@ -208,8 +208,8 @@ def test_a_lost_word_that_the_window_is_open_again_is_asked_for(backend):
         sound(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_an_abort_that_is_lost_is_told_at_the_next_word(boards):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         await cab.sleep(2000)
@@ -222,7 +222,7 @@ def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
         with pytest.raises(PeerRestarted, match="not known at the other end"):
             await connection.receive()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         tamperer.rules.append(lost(lambda at, header: flags_of(header) & Flag.RESET))
         system.spawn("CAB1", client)
@@ -232,8 +232,8 @@ def test_an_abort_that_is_lost_is_told_at_the_next_word(backend):
         assert system.cab("CAB1").stream.counters.unknown == 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(boards):
     """Karn's rule: the time to the acknowledgment of a packet that was lost is no round trip. What is sent after it
     is measured again."""
 
@@ -253,7 +253,7 @@ def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
         assert connection.packets_repeated == 1
         return means
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         thread = system.spawn("CAB1", client)
         system.spawn("CAB2", serves, PORT, 1, [])
@@ -265,8 +265,8 @@ def test_what_was_sent_twice_teaches_nothing_of_the_round_trip(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_probes_that_are_lost_are_repeated_and_then_forgotten(boards):
     """Two questions to a silent peer get lost, the third is answered: what is sent later has not to wait for longer
     because of that."""
 
@@ -285,7 +285,7 @@ def test_probes_that_are_lost_are_repeated_and_then_forgotten(backend):
         assert await read_all(connection) == b""
         await connection.close()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         tamperer = Tamperer(system, [Protocol.STREAM])
         rule = lost(lambda at, header: at == 2 and flags_of(header) & Flag.ASK, 0, 2)
         tamperer.rules.append(rule)

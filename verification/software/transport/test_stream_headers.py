@@ -7,7 +7,7 @@ import pytest
 
 from nectar.software.packet import ANY_CAB, STREAM, Flag, Protocol
 from nectar.software.transport.options import StreamOptions
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 
 from .streams import PORT, QUICK, accept, read_all, serves, settle, streams
 
@@ -59,8 +59,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(boards):
     """CAB3 forges packets of a connection between CAB1 and CAB2 that says nothing meanwhile; then that goes on as if
     nothing had been."""
 
@@ -83,7 +83,7 @@ def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(backend):
         seen.append(dict(system.cab("CAB2").stream.counters.malformed))
 
     seen = []
-    with streams("hub:3", backend=backend) as system:
+    with streams("hub:3", boards=boards) as system:
         for cab in system.cabs:
             cab.stream.sequence = 0
         thread = system.spawn("CAB1", client)
@@ -96,8 +96,8 @@ def test_wrong_headers_are_counted_by_their_name_and_harm_nobody(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_end_that_contradicts_another_or_the_bytes_is_counted(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_an_end_that_contradicts_another_or_the_bytes_is_counted(boards):
     async def client(cab):
         connection = await cab.stream.connect((2, PORT))
         route, block = cab.datalink.route(2), await cab.memory.allocate(64)
@@ -111,7 +111,7 @@ def test_an_end_that_contradicts_another_or_the_bytes_is_counted(backend):
         cab.memory.free(block)
         connection.abort()
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         for cab in system.cabs:
             cab.stream.sequence = 0
         system.spawn("CAB1", client)
@@ -121,8 +121,8 @@ def test_an_end_that_contradicts_another_or_the_bytes_is_counted(backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_packet_of_a_connection_that_nobody_knows_is_answered_with_a_reset_and_a_reset_with_nothing(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_packet_of_a_connection_that_nobody_knows_is_answered_with_a_reset_and_a_reset_with_nothing(boards):
     async def stranger(cab):
         route, block = cab.datalink.route(2), await cab.memory.allocate(1024)
         await cab.datalink.send(route, forged(source=3, number=777), ())
@@ -132,7 +132,7 @@ def test_a_packet_of_a_connection_that_nobody_knows_is_answered_with_a_reset_and
         await cab.sleep(2000)
         cab.memory.free(block)
 
-    with streams("hub:3", options=StreamOptions(), backend=backend) as system:
+    with streams("hub:3", options=StreamOptions(), boards=boards) as system:
         heard = []
         receiver = system.cab("CAB3").datalink._in.protocols[Protocol.STREAM]
         packet = receiver.packet

@@ -6,7 +6,7 @@ Specification: docs/transports.md, "Byte stream"; docs/faults.md for *stop*.
 import pytest
 
 from nectar.software.errors import PeerRestarted, PeerSilent
-from nectar.verification.software.helpers import BACKENDS, pattern
+from nectar.verification.software.helpers import BOARDS, pattern
 
 from .streams import PORT, QUICK, read_all, settle, streams
 
@@ -42,10 +42,10 @@ async def accepts(cab, log):
 DOING = {"waits": lambda connection: connection.receive(), "sends": lambda connection: connection.send(pattern(2000))}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("doing", DOING)
-def test_a_server_that_starts_anew_does_not_know_the_connection(doing, backend):
-    with streams(backend=backend) as system:
+def test_a_server_that_starts_anew_does_not_know_the_connection(doing, boards):
+    with streams(boards=boards) as system:
         system.cab("CAB2").spawn(accepts, [])
         system.faults.stop("CAB2", at_us=5000, for_us=3000)
         system.on_restart = lambda cab: setattr(cab.stream, "options", QUICK)
@@ -57,10 +57,10 @@ def test_a_server_that_starts_anew_does_not_know_the_connection(doing, backend):
         settle(system)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("boards", BOARDS)
 @pytest.mark.parametrize("doing", DOING)
-def test_a_server_that_is_stopped_for_good_is_noticed(doing, backend):
-    with streams(backend=backend) as system:
+def test_a_server_that_is_stopped_for_good_is_noticed(doing, boards):
+    with streams(boards=boards) as system:
         system.cab("CAB2").spawn(accepts, [])
         system.faults.stop("CAB2", at_us=5000)
         client = system.spawn("CAB1", waits, (2, PORT), DOING[doing])
@@ -70,8 +70,8 @@ def test_a_server_that_is_stopped_for_good_is_noticed(doing, backend):
         assert system.cab("CAB1").memory.used == system.used[0] and not system.cab("CAB1").stream.connections
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_client_that_starts_anew_is_served_and_its_old_connection_fails(backend):
+@pytest.mark.parametrize("boards", BOARDS)
+def test_a_client_that_starts_anew_is_served_and_its_old_connection_fails(boards):
     """Its new connection has the old one's number: its boot number gives it other sequence numbers."""
     log, done = [], []
 
@@ -96,7 +96,7 @@ def test_a_client_that_starts_anew_is_served_and_its_old_connection_fails(backen
         cab.stream.options = QUICK
         cab.spawn(client, b"new")
 
-    with streams(backend=backend) as system:
+    with streams(boards=boards) as system:
         first = system.cab("CAB1").stream
         system.on_restart = again
         system.cab("CAB2").spawn(accepts, log)

@@ -17,7 +17,7 @@ from nectar.software.backends.cable.machine import CableMachine
 from nectar.software.datalink.options import Options
 from nectar.software.errors import CableError
 from nectar.software.machine import STOPPED, TIME
-from nectar.verification.software.helpers import model
+from nectar.verification.software.helpers import simulated
 from nectar.verification.software.test_engine_machine import run
 
 
@@ -116,7 +116,7 @@ def test_without_circuits_packets_take_their_place(switching):
 
     counts = []
     for options in (Options(), OPTIONS):
-        with model("hub:2", options=options) as system:
+        with simulated("hub:2", options=options) as system:
             system.spawn("CAB1", send)
             receiver = system.spawn("CAB2", receive)
             system.go()
@@ -134,7 +134,7 @@ def test_nobody_is_called_ready_who_has_not_been_asked():
 
     counts = []
     for options in (Options(), OPTIONS):
-        with model("hub:2", options=options) as system:
+        with simulated("hub:2", options=options) as system:
             system.spawn("CAB1", send)
             system.go()
             run(system.machine, until_ps=10**12)

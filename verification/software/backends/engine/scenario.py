@@ -1,5 +1,4 @@
-"""Plays a scenario of registers on the boards of a back end: the pure-Python model's, or the engine's, which are made
-from the RTL."""
+"""Plays a scenario of registers on fast boards or on RTL boards."""
 
 import contextlib
 
@@ -7,15 +6,13 @@ from nectar.hdl.cab.addresses import REGIONS
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.backends.model.machine import ModelMachine
 from nectar.software.machine import QUIET
 
 from ...helpers import drive
 from ...registers import Board
 
-__all__ = ["BACKENDS", "DATA", "pair", "playing", "silent"]
+__all__ = ["DATA", "pair", "playing", "silent"]
 
-BACKENDS = {"model": ModelMachine, "engine": EngineMachine}
 DATA = REGIONS["data"]
 
 
@@ -30,13 +27,13 @@ async def silent(board):
 
 
 @contextlib.contextmanager
-def playing(backend):
+def playing(boards):
     """play(topology, main of CAB1, main of CAB2): runs until all is quiet; the mains get a Board each. Returns what
     the mains returned."""
     with contextlib.ExitStack() as machines:
 
         def play(topology, *mains):
-            machine = machines.enter_context(contextlib.closing(BACKENDS[backend](topology, PROTOTYPE)))
+            machine = machines.enter_context(contextlib.closing(EngineMachine(topology, PROTOTYPE, boards=boards)))
             results = []
 
             async def collect(main, board):

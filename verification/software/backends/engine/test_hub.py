@@ -1,19 +1,17 @@
-"""The pure-Python model's HUB against the RTL's: the same register-level scenarios on the model and on the engine,
-with the same assertions.
-
-What the assertions say is docs/hub.md. The boards that the engine runs are made from the RTL; so this shows that the
-model, on which other tests of the software run, can be trusted where software looks."""
+"""Commands of the HUB as software sees them: the same scenarios on fast boards and on RTL boards, with the same
+assertions. What these say is docs/hub.md."""
 
 import pytest
 
 from nectar.hdl.cab.addresses import REG, Irq
 from nectar.hdl.hub.commands import STATUS_IN_USE, Error, Op
 from nectar.sim.topology import load
+from nectar.verification.software.helpers import BOARDS
 
-from .scenario import BACKENDS, DATA, playing, silent
+from .scenario import DATA, playing, silent
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BOARDS)
 def play(request):
     with playing(request.param) as play:
         yield play
