@@ -9,6 +9,7 @@ NODES = True
 TIMES = 4
 PORT = 7
 PART = 16 << 10
+LARGEST = 64 << 10
 
 
 # -- shared memory: the node's own calls -----------------------------------------------------------------
@@ -46,6 +47,38 @@ async def ask_by_datagrams(node, server, total):
     await answered()
     end = await node.now_us()
     await box.close()
+    return begin, middle, end
+
+
+async def answer_memory(node, total):
+    box, buffer = node.mailbox(PORT), node.memory.allocate(LARGEST)
+    for _ in range(TIMES):
+        message = await box.receive(into=buffer)
+        await node.datagram.send((message.source, PORT), message.buffer)
+    while total:
+        message = await box.receive(into=buffer)
+        total -= message.length
+    await node.datagram.send((message.source, PORT), b"")
+    await box.close()
+    buffer.free()
+
+
+async def ask_by_memory(node, server, total):
+    box, buffer, reply = node.mailbox(PORT), node.memory.allocate(LARGEST), node.memory.allocate(1)
+    await node.attached()
+    await node.sleep(3000)
+    begin = await node.now_us()
+    for _ in range(TIMES):
+        await node.datagram.send((server, PORT), buffer.part(0, 1))
+        await box.receive(into=reply)
+    middle = await node.now_us()
+    for offset in range(0, total, LARGEST):
+        await node.datagram.send((server, PORT), buffer.part(0, min(LARGEST, total - offset)))
+    await box.receive(into=reply)
+    end = await node.now_us()
+    await box.close()
+    buffer.free()
+    reply.free()
     return begin, middle, end
 
 
@@ -119,6 +152,7 @@ def ask_by_sockets(node, server, total, kind):
 
 INTERFACES = (
     ("shared memory, datagrams", "datagrams", ask_by_datagrams, answer_datagrams, ()),
+    ("memory of the nodes, DMA", "dma", ask_by_memory, answer_memory, ()),
     ("shared memory, byte stream", "stream", ask_by_stream, answer_stream, ()),
     ("datagram sockets", "udp", ask_by_sockets, answer_sockets, ("SOCK_DGRAM",)),
     ("stream sockets", "tcp", ask_by_sockets, answer_sockets, ("SOCK_STREAM",)),

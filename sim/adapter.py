@@ -9,8 +9,9 @@ import re
 
 __all__ = ["VME_PINS", "adapter", "kinds", "nameless", "value_names", "wrapper"]
 
-#: Inputs that the wrapper passes on as they are.
-_DIRECT = ("clk", "slept", "hub_id")
+#: Inputs that the wrapper passes on as they are. On the answers of the node's memory hangs a flip-flop only: as on the
+#: real bus it sees them in the cycle in which they come.
+_DIRECT = ("clk", "slept", "hub_id", "vme__dtack_n", "vme__berr_n")
 _CPU_PINS = (
     "bus__valid",
     "bus__ready",
@@ -37,13 +38,32 @@ VME_PINS = (
     "am",
     "data",
     "iackin_n",
+    "dtack_n",
+    "berr_n",
+    "br_n",
+    "bgin_n",
     "dtack_pull",
     "berr_pull",
     "irq_pull",
     "data_out",
+    "bbsy_pull",
+    "br_pull",
+    "as_n_out",
+    "as_drive",
+    "ds_n_out",
+    "write_n_out",
+    "lword_n_out",
+    "address_out",
+    "am_out",
 )
-#: Open-collector lines of VME that the board and the node both see: what the board pulls is on the line at once.
-_WIRED = {"vme__dtack_n": "~vme__dtack_pull", "vme__berr_n": "~vme__berr_pull"}
+#: Lines of VME that the board and the node both see: what the board drives is on the line at once.
+_WIRED = {
+    "vme__dtack_n": "~vme__dtack_pull",
+    "vme__berr_n": "~vme__berr_pull",
+    "vme__br_n": "~vme__br_pull",
+    "vme__as_n": "(vme__as_n_out | ~vme__as_drive)",
+    "vme__ds_n": "(vme__ds_n_out | {2{~vme__ds_drive}})",
+}
 _PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
 
 
@@ -90,7 +110,7 @@ def value_names(verilog):
 def wrapper(verilog, module, name):
     """Verilog of module ``name``: an instance of ``module`` behind registers for its inputs."""
     pins = _pins(verilog, module)
-    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in (*_DIRECT, *_WIRED)]
+    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in _DIRECT]
     lines = [f"/* verilator tracing_off */\nmodule {name}("]
     lines.append(",\n".join(f"  {direction} wire [{width - 1}:0] {pin}" for direction, width, pin in pins))
     lines.append(");")
@@ -98,7 +118,11 @@ def wrapper(verilog, module, name):
     lines.append("  always @(posedge clk) begin")
     lines += [f"    held_{pin} <= {pin};" for _, pin in held]
     lines.append("  end\n  /* verilator tracing_on */")
-    connections = [f".{pin}({'held_' if (width, pin) in held else ''}{_WIRED.get(pin, pin)})" for _, width, pin in pins]
+    shown = {pin: f"held_{pin}" for _, pin in held}
+    for width, pin in ((width, pin) for _, width, pin in pins if pin in _WIRED):
+        lines.append(f"  wire [{width - 1}:0] line_{pin} = {shown.get(pin, pin)} & {_WIRED[pin]};")
+        shown[pin] = f"line_{pin}"
+    connections = [f".{pin}({shown.get(pin, pin)})" for _, _, pin in pins]
     lines.append(f"  {module} board({', '.join(connections)});\nendmodule\n")
     return "\n".join(lines)
 

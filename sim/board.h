@@ -37,9 +37,11 @@ struct CpuPins {
     const std::uint32_t* wake_in;
     std::uint32_t* slept;
     std::uint32_t* left = nullptr;  // words of the access that have not been taken yet; null on a CAB
+    std::uint32_t address_mask = 0xFFFFFF;  // of addresses
 };
 
-// The pins of a CAB's VME interface that a node needs; docs/vme.md.
+// The pins of a CAB's VME interface that a node needs; docs/vme.md. What the board drives itself of AS*, the data
+// strobes, DTACK*, BERR* and BR* is on these lines for it at once.
 struct VmePins {
     std::uint8_t* as_n;
     std::uint8_t* ds_n;
@@ -50,10 +52,23 @@ struct VmePins {
     std::uint8_t* am;
     std::uint32_t* data;
     std::uint8_t* iackin_n;
+    std::uint8_t* dtack_n;
+    std::uint8_t* berr_n;
+    std::uint8_t* br_n;
+    std::uint8_t* bgin_n;
     const std::uint8_t* dtack_pull;
     const std::uint8_t* berr_pull;
     const std::uint8_t* irq_pull;
     const std::uint32_t* data_out;
+    const std::uint8_t* bbsy_pull;
+    const std::uint8_t* br_pull;
+    const std::uint8_t* as_n_out;
+    const std::uint8_t* as_drive;
+    const std::uint8_t* ds_n_out;
+    const std::uint8_t* write_n_out;
+    const std::uint8_t* lword_n_out;
+    const std::uint32_t* address_out;
+    const std::uint8_t* am_out;
 };
 
 // Registers inside of a board that are recorded; the names of their members are those in the hardware.

@@ -78,6 +78,7 @@ _CORE = [
     "engine.cpp",
     "faults.cpp",
     "fst.cpp",
+    "node_memory.cpp",
     "processor.cpp",
     "recorder.cpp",
     "threads.cpp",

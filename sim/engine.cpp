@@ -94,7 +94,7 @@ void Engine::begin(unsigned groups) {
         if (!board->node) continue;
         const int place = board->index + static_cast<int>(boards.size());
         board->node->cpu.records(recorder.get(), place);
-        board->node->bus.records(recorder.get(), place);
+        board->node->bus.records(recorder.get(), place, board->index);
     }
     for (auto& group : groups_) {
         group->wake_first = group->due_first = 0;
@@ -127,6 +127,10 @@ void Engine::wake(int index) {
 void Engine::stop(int index) {
     rest();
     cpu(index).halt();
+    Board& board = board_of(index);
+    if (index == board.index) return;
+    board.node->bus.fail();
+    wake(board, board.group->edge_at(now_));
 }
 
 void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {

@@ -21,7 +21,18 @@ from ..hdl.cab.addresses import (
 from ..hdl.cab.kernel_registers import KERNEL_PAGE
 from ..hdl.cab.regions import ADDRESS_BITS, DOMAIN_BITS, DOMAINS, KERNEL, PAGE_BITS, PAGES, AccessKind, Right
 from ..hdl.cab.timer_registers import TIMERS
-from ..hdl.cab.vme.numbers import BLOCK_BYTES, GRANT_NS, LEVELS, Modifier, Ns
+from ..hdl.cab.vme.numbers import (
+    BLOCK_BYTES,
+    GRANT_NS,
+    LEVELS,
+    NODE_MEMORY,
+    NODE_MEMORY_BYTES,
+    NODE_PAGE_BYTES,
+    NODE_PAGES,
+    TIMEOUT_NS,
+    Modifier,
+    Ns,
+)
 from ..hdl.cab.vme.registers import VME_LIST_DEPTH
 from ..hdl.host.events import (
     EVENT,
@@ -231,8 +242,17 @@ def header():
         "namespace vme {",
         *_constants("std::uint8_t", {member.name: member for member in Modifier}),
         *_constants("std::int64_t", {f"{name}_PS": ns * 1000 for name, ns in Ns.__members__.items()}),
-        *_constants("std::int64_t", {"GRANT_PS": GRANT_NS * 1000}),
+        *_constants("std::int64_t", {"GRANT_PS": GRANT_NS * 1000, "TIMEOUT_PS": TIMEOUT_NS * 1000}),
         *_constants("std::uint32_t", {"BLOCK_BYTES": BLOCK_BYTES, "LEVELS": LEVELS}),
+        *_constants(
+            "std::uint32_t",
+            {
+                "NODE_MEMORY": NODE_MEMORY,
+                "NODE_MEMORY_BYTES": NODE_MEMORY_BYTES,
+                "NODE_PAGE_BYTES": NODE_PAGE_BYTES,
+                "NODE_PAGES": NODE_PAGES,
+            },
+        ),
         "}",
         "namespace region {",
         *_constants("std::uint32_t", {name.upper(): region.base for name, region in REGIONS.items()}),

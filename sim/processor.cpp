@@ -195,7 +195,7 @@ void Processor::drive() {
             }
         }
     }
-    *pins.address = address & 0xFFFFFF;
+    *pins.address = address & pins.address_mask;
     *pins.select = static_cast<std::uint8_t>(select);
     *pins.write_data = data;
     *pins.kernel = level == INTERRUPT || supervisor_;

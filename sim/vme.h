@@ -1,10 +1,12 @@
-// A node's end of its CAB's VME bus: turns what the node's CPU asks for into cycles of the bus. docs/nodes.md.
+// A node's end of its CAB's VME bus: turns what the node's CPU asks for into cycles of the bus, gives the bus to the
+// CAB's DMA, and has the node's memory on it. docs/nodes.md.
 #pragma once
 
 #include <cstdint>
 
 #include "board.h"
 #include "nectar_numbers.h"
+#include "node_memory.h"
 #include "recorder.h"
 
 namespace nectar {
@@ -22,10 +24,11 @@ class VmeBus {
     // What the node's CPU has for a bus: as a CAB's CPU bus, in requests of one word.
     CpuPins cpu();
 
-    // Its cycles go to `recorder` (null: nowhere) as those of master `place`.
-    void records(Recorder* recorder, int place) {
+    // Its cycles go to `recorder` (null: nowhere) as those of the masters `place`, the node, and `cab`.
+    void records(Recorder* recorder, int place, int cab) {
         recorder_ = recorder && recorder->wants(EventGroup::BOARDS) ? recorder : nullptr;
         place_ = place;
+        cab_ = cab;
     }
 
     // An edge: samples the board's outputs, answers the CPU, sets the board's inputs.
@@ -34,25 +37,40 @@ class VmeBus {
     // After the board's evaluation: the interrupt line as the CPU sees it at the next edge.
     void settle() { irq_ = *pins_.irq_pull != 0; }
 
-    bool idle() const { return state_ == State::IDLE && !valid_ && !done_; }
+    // The node has no power any more: its memory does not answer, and the bus is not granted.
+    void fail() { memory_.fail(); }
+
+    bool idle() const {
+        return state_ == State::IDLE && !valid_ && !done_ && memory_.idle() && !granted_ && owner_ == Owner::NODE;
+    }
 
   private:
-    enum class State : std::uint8_t { IDLE, SETUP, ANSWER, RELEASE, NOBODY };
+    enum class State : std::uint8_t { IDLE, SETUP, ANSWER, RELEASE, NOBODY, NEAR };
+    enum class Owner : std::uint8_t { NODE, CAB };
 
+    void serve();
+    void arbitrate();
+    bool has_bus() const;
     void take();
+    bool take_near();
     void begin();
     void strobe();
     void end(bool error);
     bool follows() const;
     void record(bool error);
+    void record_cab(NodeMemory::Answer answer, bool write);
 
     VmePins pins_;
+    NodeMemory memory_;
     Recorder* recorder_ = nullptr;
     int place_ = 0;
+    int cab_ = 0;
     int setup_;     // edges, as docs/vme.md has them
     int skew_;
     int high_;
     int patience_;
+    int park_;      // the bus is taken back from a CAB that does not use it
+    int near_;      // of the node's own memory
 
     // The CPU's side.
     std::uint8_t valid_ = 0, ready_ = 0, write_ = 0, kernel_ = 0, select_ = 0, done_ = 0, error_ = 0, irq_ = 0;
@@ -61,6 +79,16 @@ class VmeBus {
     State state_ = State::IDLE;
     int left_ = 0;
     int skewed_ = 0;
+
+    // The arbiter.
+    Owner owner_ = Owner::NODE;  // who has the bus, or had it last
+    Owner last_ = Owner::NODE;   // who made the last cycle
+    bool granted_ = false;       // a grant is out
+    int ungranted_ = 0;          // edges of a grant that nobody takes
+    int unused_ = 0;             // edges at which the CAB has the bus, and AS* is high
+    std::int64_t cab_begun_ = 0;
+    NodeMemory::Answer answer_ = NodeMemory::Answer::NONE;
+
     // The request at work.
     bool acknowledge_ = false;
     bool store_ = false;

@@ -17,6 +17,7 @@ from .kernel.plain import blocking
 from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
 from .kernel.user import show
+from .kernel.vmechannel import VmeChannel
 from .node.files import NodeFiles
 from .node.port import NodePort
 from .packet import MAX_DATA
@@ -97,6 +98,8 @@ class Cab:
         self.mailboxes = {}
         self.interrupts = interrupts = Interrupts(self.kernel)
         interrupts.on_timer = self.timers.fired
+        if node:
+            self.memory.channel = VmeChannel(self.kernel, interrupts)
         self.port = NodePort(self, boot) if node else None
         self.node = NodeFiles(self, self.port)
         self.datalink = Datalink(self.kernel, self.memory, self.timers, interrupts, routes, options, number, names)

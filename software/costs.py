@@ -183,6 +183,8 @@ class Costs(Table):
     node_arrival: int = cost(
         14, "for each message shown to the node: fill in its entry, step the count; 11 instructions"
     )
+    vme_entry: int = cost(16, "for each entry of the VME DMA's list: load its three words; 12 instructions")
+    vme_moved: int = cost(16, "when entries have ended: compare the count, find whose they were; 12 instructions")
     ip_send: int = cost(
         20, "for each IP packet of the node: check its length and CAB, fill in a header; 15 instructions"
     )

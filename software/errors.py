@@ -5,6 +5,7 @@ __all__ = [
     "UnfinishedRun",
     "MessageTooLong",
     "OutOfMemory",
+    "NodeMemoryError",
     "NoRoute",
     "TimedOut",
     "MailboxFull",
@@ -73,6 +74,10 @@ class UnfinishedRun(ProgramError):
 
 class MessageTooLong(ProgramError):
     """A message has more bytes than the protocol takes, or more areas than the fiber-out list."""
+
+
+class NodeMemoryError(ProgramError):
+    """The memory of a node does not take or give the bytes of a message: a page is not open, or the node is silent."""
 
 
 class OutOfMemory(ProgramError):

@@ -13,6 +13,7 @@ __all__ = [
     "Capability",
     "Machine",
     "MachineWithFaults",
+    "MachineWithMemory",
     "MachineWithNodes",
     "MachineWithEvents",
     "MachineWithWaves",
@@ -41,6 +42,8 @@ class Capability(Enum):
 
     #: The members of MachineWithNodes.
     NODES = "nodes behind its CABs"
+    #: The members of MachineWithMemory.
+    MEMORY = "memory of nodes on the VME bus"
     #: The members of MachineWithFaults.
     FAULTS = "faults on demand"
     #: The members of MachineWithEvents.
@@ -102,6 +105,13 @@ class MachineWithNodes(Protocol):
 
     def stop(self, name):
         """Ends the software of node ``name``: its main coroutine is closed. From a plan."""
+
+
+class MachineWithMemory(Protocol):
+    """MEMORY: the memory of a node is a slave on its VME bus, for the DMA of its CAB (docs/nodes.md)."""
+
+    #: Bytes of it, for each node.
+    node_memory_bytes: int
 
 
 class MachineWithFaults(Protocol):

@@ -182,6 +182,7 @@ class Status(IntEnum):
     ANSWER_LOST = 25
     NOT_ALL = 26  # of a multicast
     CONNECTION = 27  # of a stream
+    NODE_MEMORY = 28  # a bus error there, or no answer
     FAILED = 31  # any other error
 
 

@@ -156,7 +156,12 @@ class System:
     def _start_node(self, name):
         """Gives the node of a CAB its software."""
         called = node_name(name)
-        node = self._nodes[name] = Node(called, self.machine.nodes[called], names=self._ids)
+        node = self._nodes[name] = Node(
+            called,
+            self.machine.nodes[called],
+            names=self._ids,
+            check_memory=lambda: require(self.machine, Capability.MEMORY),
+        )
 
         def spawned(thread, daemon):
             (self._daemons if daemon else self._tasks)[thread] = node

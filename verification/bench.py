@@ -84,14 +84,17 @@ class Bench:
         More flags for Verilator.
     ports_only : bool
         The tests look at the pins of ``top`` only; the simulation is several times faster.
+    optimisation : str, optional
+        Flag of the C++ compiler, as in ``simulation.simulate``.
     """
 
-    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False):
+    def __init__(self, module, configurations, *, top="dut", flags=(), ports_only=False, optimisation=None):
         self.module = module
         self.configurations = configurations
         self.top = top
         self.flags = list(flags)
         self.ports_only = ports_only
+        self.optimisation = optimisation
         self._chosen = {}
         self._build_seconds = 0
         self._outcomes = {}
@@ -170,6 +173,7 @@ class Bench:
             directory=self.directory(configuration),
             flags=self.flags,
             ports_only=self.ports_only,
+            optimisation=self.optimisation,
             environment={_CONFIGURATION: configuration, "PYTHONPATH": path},
             once=os.environ.get("PYTEST_XDIST_TESTRUNUID"),
             tests=self._chosen.get(configuration),

@@ -1,6 +1,8 @@
 """Tells the seed of the run at its head and how a failure is repeated at its end; gives the longest tests to the
 workers first. Ctrl-C works in all processes that tests start."""
 
+import contextlib
+import importlib
 import signal
 from pathlib import Path
 
@@ -30,6 +32,19 @@ def pytest_configure(config):
 def pytest_report_header():
     """The line that repeats the run."""
     return f"everything random follows NECTAR_SEED={seeds.seed()}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """In a fresh clone each worker compiles all test files while it collects them. Every second worker begins with the
+    last of them, so that two workers find half of the files compiled by each other."""
+    number = getattr(session.config, "workerinput", {}).get("workerid", "gw0").removeprefix("gw")
+    if int(number) % 2:
+        for path in sorted((schedule.ROOT / "verification").rglob("test_*.py"), reverse=True):
+            if any(path.is_relative_to(Path(chosen.partition("::")[0]).resolve()) for chosen in session.config.args):
+                name = ".".join(path.relative_to(schedule.ROOT).with_suffix("").parts)
+                with contextlib.suppress(Exception, pytest.skip.Exception):  # told when it is collected
+                    importlib.import_module(name)
 
 
 def pytest_collection_finish(session):

@@ -185,6 +185,7 @@ JOBS = (
             "software/test_faults.py",
             "software/test_full.py",
             "software/test_node_streams.py",
+            "software/test_nodes_memory.py",
             "software/test_sockets.py",
             "cli/test_sockets.py",
             "software/transport/",

@@ -105,7 +105,7 @@ class Element(wiring.Component):
         state = Signal(_State)
         padding = Signal()  # the upper 8 bits of a probe of 16 may be coming
         joined = Signal()  # the message is passed on
-        address = Signal(CHANNELS)  # of the short probe
+        address = Signal(CHANNELS, reset_less=True)  # of the short probe, once there is one
         step = Signal(range(SHORT_PROBE_PAIRS))  # its pair that is sent next
 
         m.d.sync += [frames.data.eq(self.rx.data), frames.strobe.eq(self.rx.strobe)]

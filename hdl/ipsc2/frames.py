@@ -85,7 +85,7 @@ class Frames(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        kind = Signal(_Kind)
+        kind = Signal(_Kind, reset_less=True)  # means something within a frame only
         begins = Signal()  # here a frame should begin
         second = Signal()
         pairs = Signal(range(WORD_PAIRS + 1))

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .element import Element, check_dimensions
-from .formats import CHANNELS, EXTERNAL
+from .formats import CHANNELS, EXTERNAL, WORD_BITS, channels
 from .origin import Origin
 from .outgoing import Outgoing
 from .signatures import Channel, NodeSink, NodeSource
@@ -63,7 +63,16 @@ class Remote(wiring.Component):
         m.submodules.element = element = Element(CHANNELS, self.dimensions)
         m.submodules.outgoing = outgoing = Outgoing(1)
         m.submodules.sink_port = port = SinkPort(1)
-        wiring.connect(m, wiring.flipped(self.source), origin.source)
+        # All messages go one way: of the probe only what cannot be is looked at.
+        absent = [n for n in range(WORD_BITS) if n not in channels(self.dimensions)]
+        m.d.comb += [
+            *(origin.source.probe[n].eq(self.source.probe[n]) for n in absent),
+            origin.source.request.eq(self.source.request),
+            origin.source.data.eq(self.source.data),
+            self.source.grant.eq(origin.source.grant),
+            self.source.allow.eq(origin.source.allow),
+            self.source.refused.eq(origin.source.refused),
+        ]
         wiring.connect(m, wiring.flipped(self.sink), port.sink)
         wiring.connect(m, origin.lane, outgoing.lanes[0])
         m.d.comb += [

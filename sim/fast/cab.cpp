@@ -110,7 +110,7 @@ void Cab::edge() {
     // Who has data memory.
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
                      (at_work_ && work_.target == Target::DATA ? CPU : 0) |
-                     (vme_ && vme_->master.fetches() ? VME : 0);
+                     (vme_ && vme_->master.wants() ? VME : 0);
     const unsigned given = wants ? arbitrate(wants) : 0;
     slot_ += 1 + slept_;
     stored_ = false;
@@ -120,6 +120,16 @@ void Cab::edge() {
     if (given & FIBER_IN) {
         data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
         stored_ = in_.writer.select;
+    }
+    std::uint32_t vme_word = 0;
+    if (given & VME) {
+        const VmeMaster& master = vme_->master;
+        if (master.writes()) {
+            data_.write(master.word(), master.stored(), master.select());
+            stored_ = true;
+        } else {
+            vme_word = data_[master.word()];
+        }
     }
     // The access at work, which finds all as it is in this cycle; whether the next may begin.
     const bool settles = at_work_ && work_.settles;
@@ -133,10 +143,12 @@ void Cab::edge() {
 
     const bool taken = next(in, free);
     if (vme_) {
-        raised |= vme_->edge(write_, taken, given & VME);
-        if (vme_->master.gave_up()) {
-            done_ = error_ = 1;
-            read_data_ = 0;
+        raised |= vme_->edge(write_, taken, given & VME, vme_word);
+        const VmeMaster& master = vme_->master;
+        if (master.answers()) {
+            done_ = 1;
+            error_ = master.failed();
+            read_data_ = master.read_data();
         }
     }
     const bool clear = write_.address == reg::RESET && write_.data & reg::RESET_BOARD;
@@ -312,7 +324,7 @@ std::uint32_t Cab::area_address(std::uint32_t address) const {
 
 // Does what the access that has ended does, and answers it.
 void Cab::respond(std::uint32_t& raised) {
-    if (last_.target == Target::WINDOW && last_.allowed) return vme_->master.park(last_.request.select);
+    if (last_.target == Target::WINDOW && last_.allowed) return vme_->master.park(last_.request);
     std::uint32_t data = 0;
     const bool error = answer(data);
     if (!last_.allowed) raised |= irq::TRAP;

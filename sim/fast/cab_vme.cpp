@@ -9,13 +9,22 @@ namespace {
 constexpr unsigned FIRST = 6, LATER = 3;
 constexpr std::uint32_t WORD_BYTES = 4;
 
+// Of an address modifier, A24; of the address lines, A23.
+constexpr unsigned A24_MASK = 0x38, KIND = 3;
+constexpr std::uint32_t UPPER_HALF = 1u << 22;
+constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
+
 constexpr unsigned SYSTEM_HIGH = 0xFF00;  // D15 to D08 of a status/ID
 
 }  // namespace
 
 void Vme::connect(VmePins& pins) {
-    pins = {&given_.as_n, &given_.ds_n, &write_n_,        &lword_n_, &iack_n_, &address_,  &am_,
-            &data_,       &given_.iackin_n, &dtack_, &berr_,    &irq_,    &data_out_};
+    const VmeDriven& driven = master.driven();
+    pins = {&given_.as_n,     &given_.ds_n,    &write_n_,       &lword_n_,    &iack_n_,       &address_,
+            &am_,             &data_,          &given_.iackin_n, &given_.dtack_n, &given_.berr_n, &given_.br_n,
+            &given_.bgin_n,   &dtack_,         &berr_,          &irq_,        &lines_out_,    &driven.bbsy,
+            &driven.br,       &driven.as_n,    &driven.drive,   &driven.ds_n, &driven.write_n, &driven.lword_n,
+            &driven.address,  &driven.am};
 }
 
 void Vme::reset() {
@@ -23,10 +32,14 @@ void Vme::reset() {
     access_ = Access::NONE;
     request_ = BusRequest{};
     answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
+    const VmeLines before = on_lines();
     dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
     master.reset();
-    shift();
+    shift(before);
 }
+
+// Whether the cycle on the lines is for this board: in A24, the lower half.
+bool Vme::ours() const { return (am_ & A24_MASK) == A24_MASK && am_ & KIND && !(address_ & UPPER_HALF); }
 
 bool Vme::in_data() const { return transfer_ - region::DATA < region::DATA_BYTES; }
 
@@ -69,6 +82,7 @@ void Vme::follow(bool taken) {
 void Vme::begin(bool over) {
     const bool fast = later_ && in_data();
     if (!iack_n_) return look_for(1);
+    if (!ours()) return;
     // A word that is there in this cycle is given in the next; a word that was written is over at once.
     if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
     if (later_) transfer_ += WORD_BYTES;
@@ -103,7 +117,7 @@ void Vme::look() {
         return pull(true);
     }
     if (!later_) {
-        transfer_ = (address_ << 1) & ~(WORD_BYTES - 1);
+        transfer_ = (address_ << 1) & ADDRESS_MASK & ~(WORD_BYTES - 1);
         block_ = am_ == vme::A24_USER_BLOCK;
     }
     request_ = {transfer_, from_lines(), selected(), !write_n_, false};
@@ -124,8 +138,9 @@ void Vme::acknowledge() {
     pull(false);
 }
 
-std::uint32_t Vme::edge(const Write& write, bool taken, bool fetched) {
-    std::uint32_t raised = master.edge(write, fetched);
+std::uint32_t Vme::edge(const Write& write, bool taken, bool given, std::uint32_t word) {
+    const VmeLines before = on_lines();
+    std::uint32_t raised = master.edge(write, second_, held_.bgin_n, data_, given, word);
     if (unlocks_) locks_ = unlocks_ = false;
     const bool answered = answered_;
     const bool over = access_ == Access::NONE;
@@ -177,16 +192,32 @@ std::uint32_t Vme::edge(const Write& write, bool taken, bool fetched) {
     }
     answered_ = answers_;
     answers_ = false;
-    shift();
+    shift(before);
     return raised;
 }
 
-// The lines go on by a flip-flop.
-void Vme::shift() {
+// The lines in this cycle: what comes from outside, of DTACK* and BERR* as it comes, and what the board drives.
+VmeLines Vme::on_lines() const {
+    const VmeDriven& driven = master.driven();
+    VmeLines lines = held_;
+    if (driven.drive) {
+        lines.as_n &= driven.as_n;
+        lines.ds_n &= driven.ds_n;
+    }
+    lines.dtack_n = given_.dtack_n && !dtack_;
+    lines.berr_n = given_.berr_n && !berr_;
+    lines.br_n &= ~driven.br & 0xF;
+    return lines;
+}
+
+// The lines go on by a flip-flop; `before`: as they were in the cycle.
+void Vme::shift(const VmeLines& before) {
     second_ = first_;
-    first_ = held_;
+    first_ = before;
     held_ = given_;
     irq_ = waiting_ & ~answering_;
+    const VmeDriven& driven = master.driven();
+    lines_out_ = driven.drive && !driven.write_n ? driven.data : data_out_;
     idle_ = !(held_.low() || first_.low() || second_.low() || access_ != Access::NONE);
 }
 

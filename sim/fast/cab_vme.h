@@ -14,9 +14,9 @@ class Vme {
   public:
     void connect(VmePins& pins);
 
-    // An edge. `taken`: the access that is wanted is taken in this cycle; `fetched`: the memory is given for the
-    // master's word. Returns the interrupts that happen in it.
-    std::uint32_t edge(const Write& write, bool taken, bool fetched);
+    // An edge. `taken`: the access that is wanted is taken in this cycle; `given`: the memory is given for the
+    // master's word, `word` is what is read of it. Returns the interrupts that happen in it.
+    std::uint32_t edge(const Write& write, bool taken, bool given, std::uint32_t word);
     void reset();
     // The answer to the access that was taken, to be seen from the next cycle on.
     void answer(std::uint32_t data, bool error) {
@@ -39,12 +39,6 @@ class Vme {
     VmeMaster master;
 
   private:
-    // The lines that a node drives. They go by two flip-flops.
-    struct Lines {
-        std::uint8_t as_n = 1, ds_n = 3, iackin_n = 1;
-        bool low() const { return !as_n || ds_n != 3 || !iackin_n; }
-        bool asks() const { return !as_n && ds_n != 3; }
-    };
     // Where the slave is in a transfer: waits for strobes; looks at the address; wants the board's bus; the answer is
     // on its way; is on the lines.
     enum class State : std::uint8_t { WAITS, LOOKS, ASKS, ANSWERS, ANSWERED };
@@ -58,18 +52,21 @@ class Vme {
     void look();
     void pull(bool error);
     void acknowledge();
-    void shift();
+    void shift(const VmeLines& before);
+    VmeLines on_lines() const;
+    bool ours() const;
     bool in_data() const;
     std::uint8_t selected() const;
     std::uint32_t from_lines() const;
     void to_lines(std::uint32_t word);
 
     // The pins.
-    Lines given_, held_, first_, second_;
+    VmeLines given_, held_, first_, second_;
     std::uint8_t write_n_ = 1, lword_n_ = 1, iack_n_ = 1, am_ = 0x3F;
     std::uint32_t address_ = 0x7FFFFFFF, data_ = 0xFFFFFFFF;
     std::uint8_t dtack_ = 0, berr_ = 0, irq_ = 0;
-    std::uint32_t data_out_ = 0;
+    std::uint32_t data_out_ = 0;  // the slave's
+    std::uint32_t lines_out_ = 0;
 
     State state_ = State::WAITS;
     unsigned left_ = 0;       // cycles of LOOKS

@@ -17,10 +17,10 @@ _ERRORS = REG["ERRORS"].address
 _STATUS = REG["TX_STATUS"].address
 _SUM = REG["RX_SUM"].address
 _CPU = int(EventGroup.CPU)
-_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR, _TAKEN, _BELL = (
-    1 << irq
-    for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR, Irq.VME_TAKEN, Irq.VME_BELL)
+_PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
+    1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR)
 )
+_TAKEN, _BELL, _MOVED, _CUT = (1 << irq for irq in (Irq.VME_TAKEN, Irq.VME_BELL, Irq.VME_DONE, Irq.VME_ERROR))
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
 
@@ -50,6 +50,11 @@ class Interrupts:
         The node has acknowledged an interrupt.
     on_bell : coroutine function()
         The node calls.
+    on_moved : coroutine function(is_cut: bool)
+        VME DMA has ended entries of its list, or cut it short.
+    on_moves : coroutine function()
+        Called at the end of this interrupt if ``moves`` is true: there is something to be moved.
+    moves : bool
     loads : list of (byte address, bytes, callable(bytes))
         Loaded once from data memory, at the end of this interrupt, before ``late``; filled by those of the above that
         need what has arrived.
@@ -75,6 +80,9 @@ class Interrupts:
         "on_timer",
         "on_taken",
         "on_bell",
+        "on_moved",
+        "on_moves",
+        "moves",
         "loads",
         "late",
     )
@@ -86,7 +94,8 @@ class Interrupts:
         self.sum = 0
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
-        self.on_taken = self.on_bell = None
+        self.on_taken = self.on_bell = self.on_moved = self.on_moves = None
+        self.moves = False
         self.loads = []
         self.late = []
         kernel.boot.append(self._boot)
@@ -136,6 +145,9 @@ class Interrupts:
             elif first and not causes:
                 door.write(_ENABLE, self.enabled)  # what a thread had asked for is wanted no more
             first = False
+        if self.moves:
+            self.moves = False
+            await self.on_moves()
         while self.loads:
             address, length, action = self.loads.pop(0)
             action(await door.read_block(address, length))
@@ -167,3 +179,6 @@ class Interrupts:
                 self.on_taken()
             if causes & _BELL:
                 await self.on_bell()
+        if causes & (_MOVED | _CUT):
+            door.write(_PENDING, causes & (_MOVED | _CUT))
+            await self.on_moved(bool(causes & _CUT))

@@ -46,6 +46,8 @@ class Mailbox:
     on_arrival : callable(message) → bool, or None
         Called with each message that comes in, at the level of whoever puts it in; it may not wait. True: it has taken
         the message.
+    on_begin : callable(message), or None
+        Called at interrupt level with each message whose first bytes are about to arrive.
     closed : bool
     refused : int
         Messages refused because it was closed, or because they would never have found room.
@@ -63,6 +65,7 @@ class Mailbox:
         "capacity",
         "capacity_bytes",
         "on_arrival",
+        "on_begin",
         "refused",
         "owner",
         "trusted",
@@ -83,7 +86,7 @@ class Mailbox:
         self.number = number
         self.capacity = capacity
         self.capacity_bytes = capacity_bytes
-        self.on_arrival = None
+        self.on_arrival = self.on_begin = None
         self.refused = 0
         self.owner = None
         self.trusted = False

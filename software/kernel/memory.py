@@ -11,6 +11,7 @@ from ..door import BusError
 from ..errors import OutOfMemory
 from .allocator import Allocator
 from .plain import blocking
+from .vmechannel import is_remote, lies_in_node
 
 __all__ = ["Memory"]
 
@@ -42,11 +43,13 @@ class Memory:
 
     Members
     -------
+    channel : VmeChannel or None
+        To the node's memory, if there is a node.
     on_shortage : coroutine function or None
         Called by a thread before it waits for a block.
     """
 
-    __slots__ = ("kernel", "door", "base", "size", "on_shortage", "_blocks", "_waiting", "_splits", "_looks")
+    __slots__ = ("kernel", "door", "base", "size", "channel", "on_shortage", "_blocks", "_waiting", "_splits", "_looks")
 
     def __init__(self, kernel, size=REGIONS["data"].size):
         self.kernel = kernel
@@ -54,6 +57,7 @@ class Memory:
         self.door = kernel.door
         self.base = REGIONS["data"].base
         self.size = size
+        self.channel = None
         self.on_shortage = None
         self._blocks = Allocator(self.base, size)
         self._waiting = deque()  # _Wish
@@ -169,6 +173,13 @@ class Memory:
         task = self.kernel.current.task
         if task is not None and not task.vouched:
             task.admit(address, length)
+
+    def admit_remote(self, address, length):
+        """As ``admit``, of an area that may lie in the node's memory, too; not one of a protected task."""
+        if not is_remote(address) or self.kernel.current.task is not None:
+            self.admit(address, length)
+        elif self.channel is None or not lies_in_node(address, length):
+            raise ValueError(f"{length} bytes at 0x{address:08X} do not lie in the memory of {self.kernel.name}'s node")
 
     def write(self, address, data):
         """Stores the bytes of ``data`` at ``address``; posted."""

@@ -29,6 +29,8 @@ class Message:
         Layer (``hdl.host.events``) of a message that was recorded as it arrived; else 0.
     order : int
         The mailbox's count of messages, when it came in.
+    landing : Landing or None
+        Where in the node's memory its bytes go as they arrive (``software.node.landings``).
     """
 
     __slots__ = (
@@ -43,6 +45,7 @@ class Message:
         "filled",
         "idle",
         "layer",
+        "landing",
     )
 
     def __init__(self, memory, address, length, source=None, number=0, mailbox=None):
@@ -56,6 +59,7 @@ class Message:
         self.order = 0
         self.filled = 0  # bytes that have arrived, while it is being put together
         self.layer = 0
+        self.landing = None
         self.idle = 0  # how often it was looked at since any have
 
     def __repr__(self):
@@ -106,10 +110,11 @@ class Message:
             self.mailbox.unkeep(self.length)
 
 
-def areas_of(data, memory, what="a message is"):
+def areas_of(data, memory, what="a message is", admit=None):
     """The non-empty areas of ``data``, a Message or a list of (byte address, bytes).
 
-    ``memory.admit`` looks at each. Raises TypeError for what is neither; ``what`` begins the words then.
+    ``admit``, by default ``memory.admit``, looks at each. Raises TypeError for what is neither; ``what`` begins the
+    words then.
     """
     if isinstance(data, Message):
         if data.length and data.address is None:
@@ -122,7 +127,7 @@ def areas_of(data, memory, what="a message is"):
     except (TypeError, ValueError):
         raise TypeError(f"{what} bytes, a Message or a list of (address, bytes), not {_described(data)}") from None
     for address, length in areas:
-        memory.admit(address, length)
+        (admit or memory.admit)(address, length)
     return areas
 
 

@@ -52,6 +52,11 @@ class NodeCosts(Table):
         160,
         "10 us for each packet: the driver's routine, a buffer of the system's, its queue; 120 instructions",
     )
+    # Memory for the CAB's DMA
+    map_call: int = cost(
+        1120, "70 us for each buffer made or given back: trap, find room, fix the pages in memory, return"
+    )
+    map_page: int = cost(16, "for each page: its entry in the map of the VME bus, step; 12 instructions")
     # The library that processes call; it makes no kernel calls
     command: int = cost(40, "for each command: check arguments, take a slot, put its words together; 30 instructions")
     room: int = cost(20, "take a block of the pool of message memory, or give it back; 15 instructions")

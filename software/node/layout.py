@@ -34,6 +34,7 @@ __all__ = [
     "FileStatus",
     "HEADER",
     "HELLO",
+    "INTO",
     "LEVEL",
     "MAGIC",
     "MASK",
@@ -80,6 +81,9 @@ CHUNK = 4096
 
 #: In the box of a DATAGRAM: by a circuit.
 CIRCUIT = 1
+#: In the box of a CALL: the answer is to go into an area of the node's memory, whose address and bytes are the first
+#: words of its eight.
+INTO = 1
 
 #: A command: code and box and port, CAB or number, address, bytes, time-out in microseconds. Behind it the CAB's
 #: OUTCOME.
@@ -141,6 +145,8 @@ class Code(IntEnum):
     TAKE = 13  # so many of its bytes have been read
     END = 14  # end the node's direction of it
     LEAVE = 15  # the node does nothing more with it; abort it if its number is 1
+    RECEIVE = 16  # put the next message of a mailbox into the node's memory
+    CANCEL = 17  # no more of these
 
 
 class State(IntFlag):

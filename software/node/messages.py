@@ -7,7 +7,8 @@ from .. import names
 from ..datalink.datalink import Switching
 from ..errors import ProgramError
 from ..kernel.plain import blocking
-from .layout import ARRIVAL, BOXES, CIRCUIT, COUNTS, Code, arrival_at
+from .layout import ARRIVAL, BOXES, CIRCUIT, COUNTS, INTO, Code, arrival_at
+from .memory import Expected
 from .shared import PATIENCE_US
 
 __all__ = [
@@ -68,7 +69,9 @@ class NodeMessage:
                 f"it before"
             )
         with self._shared.bus():
-            return await self._shared.load(self._address + offset, length)
+            data = await self._shared.load(self._address + offset, length)
+        self._shared.node.copies.node_in += length
+        return data
 
     def free(self):
         """Gives it back to the CAB. ValueError if that has been done."""
@@ -194,6 +197,8 @@ class NodeMailbox(Reader):
     code = Code.OPEN
     #: Whether processes may sleep until a message comes: set before it is opened.
     rouses = False
+    #: How often messages were asked for that go into buffers, since it was closed; refused ones not counted.
+    expected = 0
 
     def __str__(self):
         return f"mailbox {self.number} of {self.node.name}"
@@ -211,10 +216,46 @@ class NodeMailbox(Reader):
         return NodeMessage(self._shared, self, count, address, length, word >> 16, word & 0xFFFF)
 
     @blocking
-    async def receive(self, timeout_us=None):
-        """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut,
-        CabSilent."""
-        return self._message(*await self._take(timeout_us))
+    async def receive(self, timeout_us=None, into=None):
+        """The oldest NodeMessage; polls until there is one. Opens the mailbox if need be. Raises TimedOut, CabSilent.
+
+        ``into``: a Buffer, or a Part of one, that the CAB's DMA puts the bytes into as they arrive; a Received then.
+        Raises MessageTooLong for a message with more bytes, which stays in the mailbox, and NodeMemoryError. A mailbox
+        is read either this way or the other until it is closed.
+        """
+        if into is None:
+            return self._message(*await self._take(timeout_us))
+        return await (await self.expect(into, timeout_us)).done()
+
+    @blocking
+    async def expect(self, into, timeout_us=None):
+        """As ``receive`` with ``into``, but returns an Expected when the CAB has been told: the next message arrives
+        while the process does something else."""
+        into.check(self.node.memory)
+        if timeout_us is not None:
+            check_timeout(timeout_us)
+        await self.node.attached()
+        with self._shared.bus():
+            command = await self._shared.place(
+                Code.RECEIVE,
+                f"a message of {self}",
+                port=self.number,
+                address=into.address,
+                length=into.length,
+                timeout_us=int(timeout_us or 0),
+            )
+        self.expected += 1
+        return Expected(self, command, into, timeout_us)
+
+    @blocking
+    async def close(self):
+        """As ``Reader.close``; what waits for a message to be put into a buffer ends with BadCommand."""
+        if self.expected:
+            self.expected = 0
+            shared = self._shared
+            with shared.bus():
+                await shared.done(await shared.place(Code.CANCEL, f"closing {self}", port=self.number))
+        await super().close()
 
 
 class NodeService(Reader):
@@ -342,10 +383,11 @@ class NodeRequests:
         self._node = node
 
     @blocking
-    async def call(self, destination, data=b"", timeout_us=PATIENCE_US):
-        """Calls service (CAB, service), the CAB by ID or name, and returns the bytes of the answer.
+    async def call(self, destination, data=b"", timeout_us=PATIENCE_US, into=None):
+        """Calls service (CAB, service), the CAB by ID or name, and returns the bytes of the answer; with ``into``, a
+        Buffer or a Part of one that the CAB's DMA puts them into, that Part of it.
 
-        Raises a CallError, MessageTooLong, NoRoute, CabSilent.
+        Raises a CallError, MessageTooLong, NoRoute, CabSilent; NodeMemoryError of a Buffer.
         """
         node = self._node
         cab, service = to_one(destination, "service", node)
@@ -355,13 +397,29 @@ class NodeRequests:
         with shared.bus():
             address = await shared.build(data)
             what = f"the call of service {service} on CAB {cab}"
+            place = None
+            if into is not None:
+                into.check(node.memory)
+                place = [into.address, into.length, 0, 0, 0, 0, 0, 0]
             command = await shared.place(
-                Code.CALL, what, port=service, cab=cab, address=address, length=len(data), timeout_us=int(timeout_us)
+                Code.CALL,
+                what,
+                box=INTO if place else 0,
+                port=service,
+                cab=cab,
+                address=address,
+                length=len(data),
+                timeout_us=int(timeout_us),
+                call=place,
             )
             address, length = await shared.done(command, timeout_us + PATIENCE_US)
+            if into is not None:
+                node.copies.dma_in += length
+                return into.part(0, length)
             if not length:
                 return b""
             answer = await shared.load(address, length)
+            node.copies.node_in += length
             await shared.place(Code.FREE, "giving back an answer", address=address)
         return answer
 

@@ -11,6 +11,7 @@ from .costs import SUN4
 from .fileserver import FileServer
 from .ip.layout import VECTOR as PACKET_VECTOR
 from .layout import ACKNOWLEDGE, BELL, HEADER, HELLO, MAGIC, VECTOR
+from .memory import NodeCopies, NodeMemory
 from .messages import NodeDatagram, NodeMailbox, NodeMulticasts, NodeRequests
 from .shared import Shared
 from .sockets.network import Network
@@ -37,6 +38,8 @@ class Node:
         Called with each process that is made.
     names : dict of str → int
         IDs of all CABs by their names.
+    check_memory : callable() or None
+        Raises CapabilityError if the machine has no memory of nodes on the bus.
 
     Members
     -------
@@ -48,6 +51,8 @@ class Node:
     stream : NodeStreams
     network : Network
         What the sockets of its processes share (docs/sockets.md).
+    copies : NodeCopies
+        Of the messages of its processes.
     files : FileServer
         What it does for its CAB.
     boot : int
@@ -62,7 +67,7 @@ class Node:
         The network driver's: called at interrupt level when a packet has come while it slept.
     """
 
-    def __init__(self, name, door, costs=SUN4, on_spawn=None, names=None):
+    def __init__(self, name, door, costs=SUN4, on_spawn=None, names=None, check_memory=None):
         self.name = name
         self.names = names or {}
         self.door = door
@@ -75,6 +80,9 @@ class Node:
         self.computer = Computer("big", 32)
         self.on_call = []
         self.on_packet = None
+        self.copies = NodeCopies()
+        self._check_memory = check_memory
+        self._memory = NodeMemory(self)
         self.shared = Shared(self)
         self.datagram = NodeDatagram(self)
         self.request = NodeRequests(self)
@@ -117,6 +125,13 @@ class Node:
         if box is None:
             box = self._mailboxes[number] = NodeMailbox(self, number)
         return box
+
+    @property
+    def memory(self):
+        """The NodeMemory that its CAB can reach. CapabilityError on a machine without."""
+        if self._check_memory is not None:
+            self._check_memory()
+        return self._memory
 
     @blocking
     async def attached(self):

@@ -12,15 +12,18 @@ from ..datalink.datalink import Switching
 from ..errors import ProgramError
 from ..kernel.condition import Condition
 from ..kernel.domains import VME
+from ..kernel.vmechannel import lies_in_node
 from ..packet import Status
 from ..transport.commands import status_of
 from .boxes import Box
 from .connections import NodeConnections
+from .landings import NodeAreas
 from .layout import (
     AREA,
     AREA_BYTES,
     ARRIVAL,
     BOXES,
+    CALL,
     CIRCUIT,
     COMMAND,
     COMMANDS,
@@ -28,6 +31,7 @@ from .layout import (
     DEPTH,
     HEADER,
     HELLO,
+    INTO,
     LEVEL,
     MAGIC,
     MASK,
@@ -39,9 +43,11 @@ from .layout import (
     VECTOR,
     Code,
     arrival_at,
+    call_at,
     command_at,
 )
 from .multicasts import multicast
+from .pages import Pages
 from .refused import Refused
 
 __all__ = ["NodePort"]
@@ -51,6 +57,8 @@ _INTERRUPT = REG["VME_INTERRUPT"]
 _BELL_PAGE = REG["VME_BELL"].address & -_PAGE
 _SWITCHING = {0: Switching.PACKET, CIRCUIT: Switching.CIRCUIT}
 _COUNTS = Struct(f">{1 + BOXES}I")
+#: Commands whose area may lie in the node's memory.
+_FROM_NODE = (Code.DATAGRAM, Code.MULTICAST, Code.CALL, Code.REPLY, Code.RECEIVE)
 #: Requests that may wait for the node in a service.
 _CAPACITY = 64
 
@@ -65,7 +73,7 @@ class NodeCounters:
     nonsense: int = 0  # counts that cannot be
 
 
-class NodePort:
+class NodePort(Pages):
     """What a CAB with a node has of it.
 
     Parameters
@@ -80,18 +88,20 @@ class NodePort:
     on_bell : list of coroutine functions
         Called at interrupt level when the node has called.
     connections : NodeConnections
+    areas : NodeAreas
+        Messages that go into the node's memory.
     workers : dict of int → callable(int)
         Of layers above: called by the port's thread with the number of a WORK command for that worker, which ends it by
         ``answer``.
     """
 
     __slots__ = (
-        "cab",
         "kernel",
         "door",
         "counters",
         "on_bell",
         "connections",
+        "areas",
         "workers",
         "boot",
         "_boxes",
@@ -111,12 +121,13 @@ class NodePort:
     )
 
     def __init__(self, cab, boot):
-        self.cab = cab
+        super().__init__(cab)
         self.kernel = cab.kernel
         self.door = cab.door
         self.counters = NodeCounters()
         self.on_bell = []
         self.connections = NodeConnections(self)
+        self.areas = NodeAreas(self)
         self.workers = {}
         self.boot = boot
         self._boxes = {}
@@ -185,43 +196,6 @@ class NodePort:
             del self._again[vector]
             self.call_node(vector)
 
-    # -- pages ---------------------------------------------------------------------------------------
-    def lonely(self, message):
-        """Whether a message shares no page with anything else."""
-        return message.address is None or self.cab.memory.block_size(message.address) >= _PAGE
-
-    async def isolate(self, message):
-        """Moves a message to pages of its own if it has none. By a thread."""
-        if not self.lonely(message):
-            memory, old = self.cab.memory, message.address
-            block = await memory.allocate(memory.paged(message.length))
-            memory.write(block, await memory.read(old, message.length))
-            message.address = block
-            memory.free(old)
-
-    def open_pages(self, address, length):
-        """Opens the pages of so many bytes to the node. From both levels."""
-        self.cab.domains.allow(VME, address, _whole(length))
-
-    def close_pages(self, address, length):
-        """Takes them back. From both levels."""
-        self.cab.domains.forbid(VME, address, _whole(length))
-
-    def lend(self, message):
-        """Opens a message's pages to the node. From both levels."""
-        if message.address is not None:
-            self.open_pages(message.address, message.length)
-
-    def withdraw(self, message):
-        """Takes them back. From both levels."""
-        if message.address is not None:
-            self.close_pages(message.address, message.length)
-
-    def take_back(self, message):
-        """Takes a message back and frees it. From both levels."""
-        self.withdraw(message)
-        message.free()
-
     # -- the node's calls, at interrupt level --------------------------------------------------------
     async def _bell(self):
         self.counters.bells += 1
@@ -282,7 +256,9 @@ class NodePort:
         code, box, port = word >> 24, word >> 16 & 0xFF, word & 0xFFFF
         area = [(address, length)] if length else []
         try:
-            if length and not POOL <= address <= address + length <= POOL + POOL_BYTES:
+            in_pool = POOL <= address <= address + length <= POOL + POOL_BYTES
+            in_node = code in _FROM_NODE and lies_in_node(address, length)
+            if length and not in_pool and not in_node:
                 raise Refused(Status.BAD_AREA)
             if code == Code.DATAGRAM:
                 if box not in _SWITCHING:
@@ -298,9 +274,13 @@ class NodePort:
                 work = self.connections.command(code, box, port, cab, address, length, timeout_us)
                 await self._finish(number, work)
             elif code == Code.CALL:
-                self._apart(number, self._call(self._member(cab), port, area, timeout_us))
+                self._apart(number, self._call(number, box, self._member(cab), port, area, timeout_us))
             elif code == Code.REPLY:
                 self._apart(number, self._reply(cab, area))
+            elif code == Code.RECEIVE:
+                self._apart(number, self.areas.receive(port, address, length, timeout_us))
+            elif code == Code.CANCEL:
+                await self._finish(number, self.areas.cancel(port))
             elif code == Code.WORK:
                 if port not in self.workers:
                     raise Refused(Status.BAD_CONNECTION)
@@ -370,9 +350,7 @@ class NodePort:
 
     # -- the commands --------------------------------------------------------------------------------
     async def _open(self, number, mailbox, rouses):
-        target = self.cab.mailbox(mailbox)
-        if target.trusted or target.owner is not None or target.readers or target.on_arrival is not None:
-            raise Refused(Status.BAD_CONNECTION)
+        target = self.unread(mailbox)
         box = self._boxes[number] = Box(self, number, self._seen[number])
         self.door.write_block(arrival_at(number, 0), bytes(DEPTH * ARRIVAL.size))
         box.rouses = bool(rouses)
@@ -419,12 +397,26 @@ class NodePort:
             if request.cancelled:
                 await request.reply()  # which nobody hears, and which frees it
 
-    async def _call(self, cab, service, area, timeout_us):
+    async def _call(self, number, box, cab, service, area, timeout_us):
+        place = None
+        if box == INTO:
+            place = CALL.unpack(await self.door.read_block(call_at(number), CALL.size))[:2]
+            if not lies_in_node(*place):
+                raise Refused(Status.BAD_AREA)
         call = await self.cab.request.start((cab, service), area, timeout_us or None)
         message = await call.message()
+        if place is not None:
+            return await self.areas.put(place, message)
         await self.isolate(message)
         self.show(message)
         return Status.DONE, message.address or 0, message.length
+
+    def unread(self, number):
+        """A mailbox that nobody reads from."""
+        target = self.cab.mailbox(number)
+        if target.trusted or target.owner is not None or target.readers or target.on_arrival is not None:
+            raise Refused(Status.BAD_CONNECTION)
+        return target
 
     async def _free(self, address):
         message = self._answers.pop(address, None)
@@ -438,8 +430,3 @@ class NodePort:
             raise Refused(Status.BAD_CONNECTION)
         self.withdraw(request.message)
         return Status.DONE, int(await request.reply(area)), 0
-
-
-def _whole(length):
-    """Bytes of the pages that so many bytes begin at their first lie in."""
-    return length + _PAGE - 1 & -_PAGE

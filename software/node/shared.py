@@ -12,6 +12,7 @@ from ..errors import (
     CircuitError,
     MessageTooLong,
     MulticastFailed,
+    NodeMemoryError,
     NoRoute,
     PortInUse,
     ProgramError,
@@ -23,6 +24,7 @@ from ..errors import (
     TimedOut,
 )
 from ..kernel.allocator import Allocator
+from ..kernel.vmechannel import is_remote
 from ..packet import Status
 from .layout import (
     BOXES,
@@ -30,6 +32,7 @@ from .layout import (
     COMMAND,
     COMMANDS,
     COUNTS,
+    INTO,
     MASK,
     OUTCOME,
     POOL,
@@ -39,6 +42,7 @@ from .layout import (
     call_at,
     command_at,
 )
+from .memory import Part
 
 __all__ = ["Command", "PATIENCE_US", "Shared"]
 
@@ -48,11 +52,15 @@ PATIENCE_US = 100_000
 _SPIN_US = 1_000
 #: How long a process that sleeps for a time does not look whether it is over, or the CAB has called, in microseconds.
 _NAP_US = 50
+#: Between two looks whether a command is done for which the CAB's DMA uses the bus, in microseconds: so long the bus
+#: is the DMA's.
+_GAP_US = 10
 #: Commands whose outcome has values.
-_VALUED = (Code.CALL, Code.REPLY, Code.WORK, Code.MULTICAST)
+_VALUED = (Code.CALL, Code.REPLY, Code.WORK, Code.MULTICAST, Code.RECEIVE)
 _STATUS = frozenset(Status)
 _ERRORS = {
     Status.TOO_LONG: MessageTooLong,
+    Status.NODE_MEMORY: NodeMemoryError,
     Status.NO_ROUTE: NoRoute,
     Status.TIMED_OUT: CallTimeout,
     Status.SILENT: ServerSilent,
@@ -75,15 +83,16 @@ class Command:
         Status and two values, once they have been seen.
     """
 
-    __slots__ = ("number", "what", "port", "area", "outcome", "valued", "boot")
+    __slots__ = ("number", "what", "port", "area", "outcome", "valued", "boot", "moves")
 
-    def __init__(self, number, what, port, area, valued, boot):
+    def __init__(self, number, what, port, area, valued, boot, moves):
         self.number = number
         self.what = what
         self.port = port  # mailbox or service
         self.area = area  # address in the pool, or None
         self.valued = valued  # whether its outcome has values
         self.boot = boot
+        self.moves = moves  # whether the CAB's DMA uses the bus for it
         self.outcome = None
 
 
@@ -135,9 +144,9 @@ class Shared:
         self.door.spend((length + 3 >> 2) * self.costs.copy_word)
         return await self.door.read_block(address, length)
 
-    async def poll(self, look, what, timeout_us, error=TimedOut):
-        """What the coroutine function ``look`` gives as soon as that is not None; it is called again and again.
-        ``error`` after ``timeout_us``."""
+    async def poll(self, look, what, timeout_us, error=TimedOut, nap_us=0):
+        """What the coroutine function ``look`` gives as soon as that is not None; it is called again and again, with
+        ``nap_us`` between. ``error`` after ``timeout_us``."""
         node, door = self.node, self.door
         end = None if timeout_us is None else await door.now() + node.cycles(timeout_us)
         while True:
@@ -149,6 +158,8 @@ class Shared:
                 raise error(f"a process of {node.name} has waited {timeout_us} us for {what}")
             if not node.kernel.idle:
                 await node.kernel.pause()
+            elif nap_us:
+                door.spend(node.cycles(nap_us))
 
     # -- message memory ------------------------------------------------------------------------------
     async def room(self, length):
@@ -176,11 +187,17 @@ class Shared:
             await self._wait(min(users, key=lambda command: command.number - self._next & 0xFFFFFFFF))
 
     async def build(self, data):
-        """Puts a message together in the pool; its address (0 for one without bytes)."""
+        """Puts a message together in the pool; its address (0 for one without bytes). A Part of the node's memory is
+        one already."""
+        if isinstance(data, Part):
+            data.check(self.node.memory)
+            self.node.copies.dma_out += data.length
+            return data.address
         if not data:
             return 0
         address = await self.room(len(data))
         self.store(address, data)
+        self.node.copies.node_out += len(data)
         return address
 
     # -- commands ------------------------------------------------------------------------------------
@@ -196,7 +213,13 @@ class Shared:
             await self._wait(old)
         number, self._next = self._next, self._next + 1 & 0xFFFFFFFF
         command = self._slots[number % COMMANDS] = Command(
-            number, what, port, address if length and not keep else None, code in _VALUED, self.node.boot
+            number,
+            what,
+            port,
+            address if length and not keep and not is_remote(address) else None,
+            code in _VALUED,
+            self.node.boot,
+            is_remote(address) or box == INTO and code == Code.CALL,
         )
         door = self.door
         door.spend(self.costs.command)
@@ -318,7 +341,8 @@ class Shared:
     async def _wait(self, command, patience_us=PATIENCE_US):
         """Until its outcome is known."""
         with self.bus():
-            await self.poll(lambda: self._look(command), command.what, patience_us, CabSilent)
+            nap_us = _GAP_US if command.moves else 0
+            await self.poll(lambda: self._look(command), command.what, patience_us, CabSilent, nap_us)
 
     async def _look(self, command):
         """True once the outcome is known."""

@@ -18,6 +18,7 @@ from ..errors import (
     MailboxFull,
     MessageTooLong,
     MulticastFailed,
+    NodeMemoryError,
     NoRoute,
     ProgramError,
     ServerRestarted,
@@ -44,6 +45,7 @@ _MEMBERS = {Code.DATAGRAM: (1, 254), Code.STREAM: (0, 0), Code.REQUEST: (1, 1), 
 #: The first that fits.
 _STATUS = (
     (MessageTooLong, Status.TOO_LONG),
+    (NodeMemoryError, Status.NODE_MEMORY),
     (NoRoute, Status.NO_ROUTE),
     (CircuitError, Status.CIRCUIT),
     (CallTimeout, Status.TIMED_OUT),

@@ -15,6 +15,7 @@ from ..kernel.mailbox import Mailbox
 from ..kernel.message import areas_of
 from ..kernel.plain import blocking
 from ..packet import ANY_CAB, LAST_FRAGMENT, MAX_DATA, Protocol, pack, unpack
+from .fetched import fetched
 from .fragments import fragments
 
 __all__ = ["Datagram", "CIRCUIT_FROM", "MAX_MESSAGE", "MAX_CIRCUIT_DATA"]
@@ -128,24 +129,46 @@ class Datagram:
 
         A CAB is given by its ID or its name.
 
-        ``data`` is bytes, a Message, or a list of areas of data memory, each (byte address, bytes). Bytes are first
-        stored into data memory, and ``send`` returns when the message is in the fiber-out list. With areas nothing is
-        copied, and it returns when all has left, so that they may be used again.
+        ``data`` is bytes, a Message, or a list of areas of data memory or of the node's memory, each (address, bytes).
+        Bytes are first stored into data memory, and ``send`` returns when the message is in the fiber-out list. With
+        areas nothing is copied, and it returns when all has left, so that they may be used again. Areas of the node's
+        memory are fetched packet by packet while the packets before leave; by a circuit the message leaves when all has
+        been fetched. Such a ``send`` returns when its last packet is in the fiber-out list.
 
         Raises MessageTooLong beyond MAX_MESSAGE bytes, NoRoute, CircuitError (under circuit switching, and under packet
-        switching to several CABs on HUBs of different branches). That the message arrives is not promised.
+        switching to several CABs on HUBs of different branches), NodeMemoryError if the node's memory does not give the
+        bytes. That the message arrives is not promised.
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
         kernel.check_pending()
         own = isinstance(data, (bytes, bytearray, memoryview))
-        areas = () if own else tuple(areas_of(data, self.memory))
+        areas = () if own else tuple(areas_of(data, self.memory, admit=self.memory.admit_remote))
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
             raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
+        fetch = await fetched(kernel, self.memory, areas)
+        if fetch is None:
+            await self._send(cabs, mailbox, data if own else None, areas, length, switching, None)
+            return
+        try:
+            await self._send(cabs, mailbox, None, fetch.areas, length, switching, fetch)
+        except BaseException:
+            await fetch.drained()
+            self.memory.free(fetch.block)
+            raise
+
+    async def _send(self, cabs, mailbox, data, areas, length, switching, fetch):
+        """Sends the bytes of ``data``, or of areas of data memory if that is None, which ``fetch`` may still fill."""
+        kernel = self.kernel
+        own = data is not None
         if cabs == self.number:
             kernel.door.spend(kernel.costs.datagram_send)
+            if fetch is not None:
+                await fetch.arrived(length)
             await self._deliver(mailbox, data if own else areas, length)
+            if fetch is not None:
+                self.memory.free(fetch.block)
             return
         route, stream = await self._way(cabs)
         if len(areas) > route.areas:
@@ -167,17 +190,21 @@ class Datagram:
             done = self.memory.free
             self.memory.write(block, data)
             areas = ((block, length),)
+        elif fetch is not None:
+            done = self.memory.free
+        freed = block if fetch is None else fetch.block
         try:
-            await self._transmit(noted, route, stream, mailbox, areas, length, switching, done, block)
+            await self._transmit(noted, route, stream, mailbox, areas, length, switching, done, freed, fetch)
         except ProgramError:
-            if block is not None:
+            if block is not None or fetch is not None:
                 await self.datalink.finish()
+            if block is not None:
                 self.memory.free(block)
             raise
-        if not own:
+        if not own and fetch is None:
             await self.datalink.finish()
 
-    async def _transmit(self, noted, route, stream, mailbox, areas, length, switching, done, argument):
+    async def _transmit(self, noted, route, stream, mailbox, areas, length, switching, done, argument, fetch):
         lock = stream.lock
         if lock.holder is not None:
             await lock.acquire()
@@ -191,24 +218,30 @@ class Datagram:
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
             if switching is Switching.CIRCUIT:
+                if fetch is not None:
+                    await fetch.arrived(length)
                 packets = []
                 for offset, part, last in fragments(areas, length, MAX_CIRCUIT_DATA):
                     packets.append((pack(*head, last, mailbox, number, length, offset), part))
                 spend(cost * len(packets))
                 await datalink.send_circuit(route, packets, done, argument)
             elif length <= MAX_DATA:
+                if fetch is not None:
+                    await fetch.arrived(length)
                 spend(cost)
                 await datalink.send(
                     route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument
                 )
             else:
                 for offset, part, last in fragments(areas, length, MAX_DATA):
+                    if fetch is not None:
+                        await fetch.arrived(min(offset + MAX_DATA, length))
                     spend(cost)
                     await datalink.send(
                         route,
                         pack(*head, last, mailbox, number, length, offset),
                         part,
-                        bool(last),
+                        bool(last) or fetch is not None,
                         done if last else None,
                         argument,
                     )
@@ -305,6 +338,8 @@ class Datagram:
             }
         self._incoming[key] = message
         self._current = key, message
+        if box.on_begin is not None:
+            box.on_begin(message)
         return message.address or self.memory.base, length
 
     def gave_up(self):
@@ -330,6 +365,8 @@ class Datagram:
             return False
         message.filled += length
         message.idle = 0
+        if message.landing is not None:
+            message.landing.more(message.filled)
         if message.filled < message.length:
             if self._last or not length:
                 self.counters.malformed += 1
@@ -345,7 +382,10 @@ class Datagram:
     def _drop(self, key, message):
         """Forgets an incomplete message."""
         del self._incoming[key]
-        message.free()
+        if message.landing is not None:
+            message.landing.lose()
+        else:
+            message.free()
 
     def _tick(self):
         """A look of the datalink's watch: messages of which nothing has come for a time are dropped."""

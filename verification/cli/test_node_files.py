@@ -4,11 +4,29 @@ from pathlib import Path
 
 import pytest
 
+from nectar.sim.kinds import kinds_of, library_of
+from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import load
+
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "node_files.py"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture(scope="module")
+def simulator_with_nodes():
+    """Sees to it that the simulators with VME are built, so that the command has nothing to say of it."""
+    topology = load("hub:2")
+    for boards in "rtl", "fast":
+        library_of(topology, PROTOTYPE, kinds_of(topology, PROTOTYPE, list(topology.cabs), boards))
+
+
 @pytest.mark.parametrize("boards", ["rtl", "fast"])
-def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator, boards):
+def test_what_the_cab_has_logged_is_in_the_nodes_folder(nectar, simulator_with_nodes, boards):
     done = nectar("run", "--boards", boards, PROGRAM, "logs")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()

@@ -9,6 +9,12 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "nx_matrix.py"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("nodes, times", [(1, 1.0), (3, 2.6), (4, 3.2)])
 def test_the_more_nodes_the_faster(nectar, nodes, times):
     """The program itself compares the product with one that it computes without the nodes."""

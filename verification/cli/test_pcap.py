@@ -65,6 +65,12 @@ def tshark(nectar, *words, file="run.pcapng", **more):
     return done.stdout.splitlines()
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory):
     nectar = Command(tmp_path_factory.mktemp("pcap"))

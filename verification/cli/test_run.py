@@ -33,6 +33,12 @@ async def main(system, arguments):
 """
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("boards", ["rtl", "fast"])
 def test_a_program_runs(nectar, simulator, boards):
     done = nectar("run", nectar.program(HELLO), "hello", "--boards", boards)

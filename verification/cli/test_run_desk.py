@@ -92,6 +92,12 @@ class Desk:
         self.board.close()
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     with Desk(tmp_path_factory.mktemp("desk")) as desk:

@@ -20,24 +20,18 @@ def task(body):
 
 
 @pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture
 def refused(nectar):
     """Runs a program (its text) that must fail; the line that says why."""
 
     def run(text, *options, boards="fast", **more):
         line = nectar.refused("run", nectar.program(text), "--boards", boards, *options, **more)
         assert os.listdir(nectar.folder) == ["program.py"]
-        return line
-
-    return run
-
-
-@pytest.fixture
-def refused_here(here):
-    """Runs a program (its text) that must fail; the line that says why. Within this process."""
-
-    def run(text, *options, boards="fast", **more):
-        line = here.refused("run", here.program(text), "--boards", boards, *options, **more)
-        assert os.listdir(here.folder) == ["program.py"]
         return line
 
     return run
@@ -104,8 +98,8 @@ def test_program_file_cannot_be_read(nectar):
         ),
     ],
 )
-def test_a_program_that_cannot_be_loaded(refused_here, text, line):
-    assert re.fullmatch(line, refused_here(text))
+def test_a_program_that_cannot_be_loaded(refused, text, line):
+    assert re.fullmatch(line, refused(text))
 
 
 def test_a_program_that_is_no_text(nectar):
@@ -154,8 +148,8 @@ def test_a_program_that_is_no_text(nectar):
         ),
     ],
 )
-def test_a_program_that_fails(refused_here, text, line):
-    assert re.fullmatch(line, refused_here(text))
+def test_a_program_that_fails(refused, text, line):
+    assert re.fullmatch(line, refused(text))
 
 
 @pytest.mark.parametrize("boards", ["rtl", "fast"])

@@ -31,6 +31,12 @@ async def main(system, arguments):
 
 
 @pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture
 def run(nectar):
     """Runs the program with those options; its output, and the results."""
 

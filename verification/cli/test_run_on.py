@@ -18,6 +18,12 @@ from nectar.verification.cli.silence import without_progress
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.fixture(scope="module")
 def board():
     with SimulatedBoard(Shape()) as board:

@@ -17,6 +17,12 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "send_fil
 
 
 @pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture
 def send(nectar, simulator):
     """Runs the example with a FILE of so many random bytes; what it printed, its results, the file."""
 

@@ -8,6 +8,12 @@ import pytest
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "sockets.py"
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 @pytest.mark.parametrize("boards", [pytest.param("rtl", marks=pytest.mark.nightly), "fast"])
 def test_every_interface_has_its_row(nectar, simulator, boards):
     done = nectar("run", "--boards", boards, PROGRAM, "8", "--json", "results.json")

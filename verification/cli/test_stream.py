@@ -10,6 +10,12 @@ PROGRAM = Path(__file__).resolve().parent.parent.parent / "examples" / "stream.p
 
 
 @pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+@pytest.fixture
 def rate(nectar, simulator):
     """Runs the example on fast boards; the rate that it reports and prints."""
 

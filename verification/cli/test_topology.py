@@ -13,6 +13,12 @@ def results(nectar):
     return {row["id"]: row for row in json.loads((nectar.folder / "out.json").read_text())["results"]}
 
 
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
 def test_figures_and_routes_of_the_papers_network(nectar):
     """H17: from CAB3 by P8 of HUB2 and P8 of HUB1 to CAB1."""
     done = nectar("topology", "figure7", "--from", "CAB3", "--json", "out.json")

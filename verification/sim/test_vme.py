@@ -5,8 +5,9 @@ import contextlib
 
 import pytest
 
-from nectar.hdl.cab.addresses import REG, REGIONS
+from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
+from nectar.hdl.cab.vme.numbers import NODE_MEMORY, NODE_MEMORY_BYTES, NODE_PAGE_BYTES, NODE_PAGES, Modifier
 from nectar.hdl.host.events import EventGroup, EventKind, VmeMark
 from nectar.hdl.host.numbers import RESET_EDGES
 from nectar.sim.adapter import VME_PINS
@@ -279,3 +280,159 @@ def test_each_cycle_is_recorded_with_what_the_node_has_asked_for():
 def test_a_node_is_wanted_of_a_cab_that_is_there():
     with pytest.raises(ValueError, match="there is no CAB 'CAB9' to have a node; there are CAB1"):
         EngineMachine(load("hub:1"), nodes=["CAB9"])
+
+
+#: What a CAB moves to and from the node's memory: byte offsets there and in data memory, bytes.
+MOVES = [(0, 0, 4), (3, 1, 1), (8, 3, 700), (0x101, 6, 259), (0x3F2, 0, 1004), (NODE_PAGE_BYTES - 100, 2, 200)]
+SEND, FETCH = REG["VD_SEND"], REG["VD_FETCH"]
+CHANNEL = 1 << Irq.VME_DONE | 1 << Irq.VME_ERROR
+
+
+def channel(cab_task, pages, boards="rtl", **options):
+    """Runs ``cab_task(door, move)`` on a CAB whose node has opened so many ``pages`` of its memory and then polls the
+    CAB's bus; ``await move(SEND or FETCH, remote, local, bytes, modifier)`` gives VD_RESULT and the cycles. Returns
+    what the task has returned and what the node finds in its memory."""
+    machine = EngineMachine(load("hub:1"), nodes=["CAB1"], boards=boards, **options)
+    cab, node, found = machine.doors["CAB1"], machine.nodes[node_name("CAB1")], []
+    told = []
+
+    async def interrupted():
+        told.append((await cab.read(REG["VD_RESULT"].address), await cab.now()))
+        cab.write(REG["VD_RESULT"].address, 0)
+        cab.write(REG["IRQ_PENDING"].address, CHANNEL)
+
+    async def move(register, remote, local, length, modifier=Modifier.A32_USER_BLOCK):
+        cab.write(REG["VD_ADDRESS"].address, BASE + local)
+        cab.write(REG["VD_REMOTE"].address, remote)
+        begin = await cab.now()
+        cab.write(
+            register.address,
+            register.length.put(length) | register.modifier.put(modifier) | register.notify.mask,
+        )
+        while not told:
+            await cab.wait()
+        result, end = told.pop()
+        return result, end - begin
+
+    async def cab_main():
+        cab.attach(interrupted)
+        cab.write(REG["IRQ_ENABLE"].address, CHANNEL)
+        cab.spend(20_000)  # until the node has filled its memory
+        found.append(await cab_task(cab, move))
+
+    async def node_main():
+        for page in range(pages):
+            node.write(NODE_PAGES + 4 * page, 1)
+        node.write_block(NODE_MEMORY, bytes(range(256)) * 64)
+        while not found:
+            await node.read(ACKNOWLEDGE)
+            node.spend(100)
+        found.append(await node.read_block(NODE_MEMORY, 2 * NODE_PAGE_BYTES))
+
+    machine.start("CAB1", cab_main())
+    machine.start(node_name("CAB1"), node_main())
+    try:
+        outcome = machine.run(lambda: len(found) == 2, 10**11)
+        with pytest.raises(StopIteration) as ended:
+            outcome.send(None)
+        assert ended.value.value == "stopped"
+    finally:
+        machine.close()
+    return found
+
+
+async def moves(door, move):
+    """Moves bytes of many alignments there and back."""
+    times, back = [], []
+    for remote, local, length in MOVES:
+        data = bytes(5 * n + length & 0xFF for n in range(length))
+        door.write_block(BASE + local, data)
+        result, cycles = await move(SEND, NODE_MEMORY + remote, local, length)
+        assert not result
+        times.append(cycles)
+        result, cycles = await move(FETCH, NODE_MEMORY + remote, 0x2000 + local, length)
+        assert not result
+        times.append(cycles)
+        back.append(await door.read_block(BASE + 0x2000 + local, length) == data)
+    return times, back
+
+
+@pytest.fixture(scope="module")
+def moved():
+    """What comes of the moves, by RTL."""
+    return channel(moves, 2)
+
+
+def test_a_cab_moves_bytes_to_and_from_its_nodes_memory(moved):
+    """docs/nodes.md, "The node's memory": any alignment, across pages and multiples of 256 bytes; nothing else of the
+    memory changes."""
+    (_, back), memory = moved
+    assert all(back)
+    expected = bytearray(bytes(range(256)) * 64)
+    for remote, _, length in MOVES:
+        expected[remote : remote + length] = bytes(5 * n + length & 0xFF for n in range(length))
+    assert memory == expected
+
+
+def test_fast_boards_move_the_same_at_the_same_time(moved):
+    assert channel(moves, 2, boards="fast") == moved
+
+
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_memory_that_the_node_has_not_opened_is_a_bus_error(boards):
+    """docs/nodes.md: a page that is not open, at once; beyond the memory, by the bus timer; bytes before it have
+    arrived."""
+
+    async def ask(door, move):
+        door.write_block(BASE, b"\xa5" * 1004)
+        found = [await move(SEND, NODE_MEMORY + NODE_PAGE_BYTES - 504, 0, 1004)]
+        found.append(await door.read(REG["VD_PROGRESS"].address))
+        found.append(await move(FETCH, NODE_MEMORY + NODE_MEMORY_BYTES, 0, 4))
+        found.append(await move(FETCH, NODE_MEMORY, 0, 4))
+        return found
+
+    (cut, progress, beyond, good), memory = channel(ask, 1, boards)
+    berr = REG["VD_RESULT"].berr.mask
+    assert cut[0] == beyond[0] == berr and progress == 504 and not good[0]
+    assert cut[1] < 504 / 4 * 7 and 800 < beyond[1] < 1000
+    assert memory[NODE_PAGE_BYTES - 504 : NODE_PAGE_BYTES + 4] == b"\xa5" * 504 + bytes(range(4))
+
+
+def test_a_move_takes_the_cycles_that_the_page_says():
+    """docs/nodes.md: 256 bytes as a block, in both directions."""
+
+    async def ask(door, move):
+        door.spend(4000)
+        return [
+            (await move(register, NODE_MEMORY, 0, 1024))[1] - (await move(register, NODE_MEMORY, 0, 768))[1]
+            for register in (SEND, FETCH)
+        ]
+
+    async def quiet(door, move):
+        return [await ask(door, move) for _ in range(3)]
+
+    times, _ = channel(quiet, 1)
+    assert all(380 <= cycles <= 405 for pair in times for cycles in pair), times
+
+
+@pytest.mark.parametrize("boards", ["rtl", "fast"])
+def test_cycles_of_the_cab_are_recorded_as_its_own(boards):
+    """Words of a block, bytes before and behind it, a bus error; each with its address, in order."""
+
+    async def ask(door, move):
+        await move(SEND, NODE_MEMORY + 3, 0, 10)
+        await move(FETCH, NODE_MEMORY + NODE_PAGE_BYTES, 0, 4)
+
+    recorder = Recorder(groups=EventGroup.BOARDS)
+    with recorder:
+        channel(ask, 1, boards, recorder=recorder)
+        found = [event for event in recorder.recording().events([EventKind.VME]) if event.board == "CAB1"]
+    store = VmeMark.STORE
+    assert [(event.address - NODE_MEMORY, event.length, event.mark) for event in found] == [
+        (3, 1, store),
+        (4, 4, store | VmeMark.BLOCK),
+        (8, 4, store | VmeMark.BLOCK),
+        (12, 1, store),
+        (NODE_PAGE_BYTES, 4, VmeMark.BLOCK | VmeMark.ERROR),
+    ]
+    assert all(event.begin_ps < event.time_ps for event in found)

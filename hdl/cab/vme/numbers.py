@@ -12,6 +12,10 @@ __all__ = [
     "LEVELS",
     "MOST_PERIOD_PS",
     "LEAST_PERIOD_PS",
+    "NODE_MEMORY",
+    "NODE_MEMORY_BYTES",
+    "NODE_PAGES",
+    "NODE_PAGE_BYTES",
     "PERIOD_PS",
     "TIMEOUT_NS",
     "Modifier",
@@ -28,6 +32,12 @@ TIMEOUT_NS = 100_000
 GRANT_NS = 1_000_000
 #: Interrupt levels: 1 to this.
 LEVELS = 7
+#: The node's memory (docs/nodes.md): where it is in A32, its bytes, those of a page that the node opens to the bus, and
+#: where the node's CPU opens pages, a word each.
+NODE_MEMORY = 0x0100_0000
+NODE_MEMORY_BYTES = 1 << 20
+NODE_PAGE_BYTES = 1 << 13
+NODE_PAGES = 0x0200_0000
 #: Clock of the prototype's CAB: 16 MHz.
 PERIOD_PS = 62_500
 #: Clocks that the interface may have. With a shorter one a line held for a cycle is not held long enough, with a longer

@@ -5,6 +5,8 @@ cycles from the CPU, 10.7 Mbyte/s) and 2.4.4 (both channels share a bus, interle
 ``docs/ipsc2-node.md``, "Bus".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -190,7 +192,10 @@ class Bus(wiring.Component):
             ]
         with m.If(self.cpu.done & ~writes & ~failed):
             m.d.comb += self.cpu.read_data.eq(Mux(was_register, value, read.data))
+        if platform == "formal":
+            self.probes = SimpleNamespace(owner=owner, left=left, address=address)
         m.d.comb += [
+            Assert(last <= OUT, "a user had it before"),
             Assert((owner & (owner - 1)) == 0, "one has the bus"),
             Assert(~(acts & ~owner[CPU]) | in_memory, "DMA stays in memory"),
         ]

@@ -6,6 +6,8 @@ complete message; the bytes of a long message beyond the size of a short one go 
 are ours: ``docs/ipsc2-node.md``, "DMA".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -137,5 +139,7 @@ class Store(wiring.Component):
                 ]
                 with m.If(self.in_body | there & ~in_head):
                     m.d.sync += body.words.eq(0)
+        if platform == "formal":
+            self.probes = SimpleNamespace(head=head, body=body)
         m.d.comb += Assert(~(self.armed & self.arrived), "a message is being stored, or has been")
         return m

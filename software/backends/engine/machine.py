@@ -6,6 +6,7 @@ has a turn.
 
 from heapq import heappop, heappush
 
+from ....hdl.cab.vme.numbers import NODE_MEMORY_BYTES
 from ....hdl.hub.commands import Op
 from ....hdl.link.symbol import command
 from ....sim.engine import Engine
@@ -81,7 +82,11 @@ class EngineMachine:
         The simulation itself: counters.
     """
 
-    capabilities = frozenset({Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.WAVES})
+    capabilities = frozenset(
+        {Capability.FAULTS, Capability.EVENTS, Capability.NODES, Capability.MEMORY, Capability.WAVES}
+    )
+
+    node_memory_bytes = NODE_MEMORY_BYTES
 
     def __init__(
         self,

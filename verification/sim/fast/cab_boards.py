@@ -12,7 +12,13 @@ _HERE = Path(__file__).resolve().parent
 _SIM = Path(build.__file__).resolve().parent
 _FAST = _SIM / "fast"
 _SOURCES = sorted(_FAST.glob("cab*.cpp"))
-_PROGRAM = [_HERE / "cab_lockstep.cpp", _HERE / "cab_traffic.cpp", _SIM / "vme.cpp", _SIM / "recorder.cpp"]
+_PROGRAM = [
+    _HERE / "cab_lockstep.cpp",
+    _HERE / "cab_traffic.cpp",
+    _SIM / "node_memory.cpp",
+    _SIM / "vme.cpp",
+    _SIM / "recorder.cpp",
+]
 
 #: The table of kinds of an engine whose CABs are fast.
 _TABLE = """#include "board.h"

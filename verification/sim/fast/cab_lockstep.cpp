@@ -49,9 +49,12 @@ class Lockstep {
         for (const Side* side : {&rtl_, &fast_}) nodes_.push_back(std::make_unique<NodeBus>(side->pins.vme));
     }
 
-    // Returns whether all outputs were the same in so many cycles.
+    // Returns whether all outputs were the same in so many cycles. In the last quarter the node has no power.
     bool run(std::uint64_t cycles) {
         for (; cycle_ < cycles; ++cycle_) {
+            if (cycle_ == cycles - cycles / 4) {
+                for (auto& node : nodes_) node->bus.fail();
+            }
             if (!same() && behind_++ == BEHIND) return tell();
             if (cycle_ % MOOD_CYCLES == MOOD_CYCLES - 1) traffic_.new_mood();
             drive();
@@ -66,9 +69,10 @@ class Lockstep {
         std::printf("{\"cycles\": %llu, \"accesses\": %llu, \"refused\": %llu, \"symbols_in\": %llu, "
                     "\"symbols_out\": %llu, \"packets_in\": %llu, \"packets_out\": %llu, \"slept\": %llu, "
                     "\"node_accesses\": %llu, \"node_refused\": %llu, \"not_granted\": %llu, \"windows\": %llu, "
-                    "\"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
+                    "\"transfers\": %llu, \"bus_errors\": %llu, \"rtl_ns\": %.1f, \"fast_ns\": %.1f}\n",
                     static_cast<unsigned long long>(cycle_), accesses_, refused_, symbols_in_, symbols_out_,
                     packets_in_, packets_out_, slept_, node_accesses_, node_refused_, not_granted_, windows_,
+                    transfers_, bus_errors_,
                     replay(rtl_.kind), replay(fast_.kind));
     }
 
@@ -122,7 +126,7 @@ class Lockstep {
             {"sending", {*a.probes.channels[0] != 0, *b.probes.channels[0] != 0}},
             {"storing", {*a.probes.channels[1] != 0, *b.probes.channels[1] != 0}},
         };
-        char line[600];
+        char line[1000];
         int length = 0;
         bool equal = true;
         const auto look = [&](const Shown& output) {
@@ -139,6 +143,21 @@ class Lockstep {
             look({"dtack", {*a.vme.dtack_pull, *b.vme.dtack_pull}});
             look({"berr", {*a.vme.berr_pull, *b.vme.berr_pull}});
             look({"irq_pull", {*a.vme.irq_pull, *b.vme.irq_pull}});
+            look({"bbsy", {*a.vme.bbsy_pull, *b.vme.bbsy_pull}});
+            look({"br", {*a.vme.br_pull, *b.vme.br_pull}});
+            look({"drives", {*a.vme.as_drive, *b.vme.as_drive}});
+            if (*a.vme.as_drive && *b.vme.as_drive) {
+                look({"as", {*a.vme.as_n_out, *b.vme.as_n_out}});
+                look({"ds", {*a.vme.ds_n_out, *b.vme.ds_n_out}});
+                look({"write", {*a.vme.write_n_out, *b.vme.write_n_out}});
+                look({"lword", {*a.vme.lword_n_out, *b.vme.lword_n_out}});
+                look({"am", {*a.vme.am_out, *b.vme.am_out}});
+                look({"address", {*a.vme.address_out, *b.vme.address_out}});
+                if (!*a.vme.write_n_out) look({"data", {*a.vme.data_out, *b.vme.data_out}});
+                const bool strobed = *a.vme.ds_n_out != 3;
+                transfers_ += strobed && !strobed_;
+                strobed_ = strobed;
+            }
             look({"node_ready", {*c.ready, *d.ready}});
             look({"node_done", {*c.done, *d.done}});
             look({"node_error", {*c.done ? *c.error : 0u, *d.done ? *d.error : 0u}});
@@ -165,7 +184,10 @@ class Lockstep {
             refused_ += *seen.cpu.error;
             const std::uint32_t address = outstanding_.front().address & 0xFFFFFF;
             windows_ += address >= region::VME && !nodes_.empty();
-            not_granted_ += address == reg::VD_RESULT && *seen.cpu.read_data & reg::VD_RESULT_TIMEOUT;
+            if (address == reg::VD_RESULT) {
+                not_granted_ += (*seen.cpu.read_data & reg::VD_RESULT_TIMEOUT) != 0;
+                bus_errors_ += (*seen.cpu.read_data & reg::VD_RESULT_BERR) != 0;
+            }
             outstanding_.pop_front();
         }
         if (*seen.ports[0].tx_valid && ready_) {
@@ -227,7 +249,7 @@ class Lockstep {
             wanted_.assign(more.begin(), more.end());
         }
         for (auto& node : nodes_) {
-            *node->cpu.valid = !wanted_.empty();
+            *node->cpu.valid = !wanted_.empty() && since_reset_ > SETTLED;
             *node->cpu.left = static_cast<std::uint32_t>(wanted_.size());
             if (wanted_.empty()) continue;
             const Access& access = wanted_.front();
@@ -296,7 +318,8 @@ class Lockstep {
     std::string inputs_;
     unsigned long long accesses_ = 0, refused_ = 0, symbols_in_ = 0, symbols_out_ = 0, slept_ = 0;
     unsigned long long packets_in_ = 0, packets_out_ = 0, node_accesses_ = 0, node_refused_ = 0;
-    unsigned long long not_granted_ = 0, windows_ = 0;
+    unsigned long long not_granted_ = 0, windows_ = 0, transfers_ = 0, bus_errors_ = 0;
+    bool strobed_ = false;
 };
 
 }  // namespace

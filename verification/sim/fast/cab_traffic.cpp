@@ -21,6 +21,8 @@ std::uint32_t period_of(unsigned timer) { return reg::TIMER0_PERIOD + 8 * timer;
 
 constexpr std::uint32_t put_field(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
 
+// Pages of the node's memory that are opened and closed.
+constexpr std::uint32_t NODE_PAGES_USED = 3;
 // Registers of VME's DMA channel.
 constexpr std::uint32_t MASTER[] = {
     reg::VD_STATUS, reg::VD_ADDRESS, reg::VD_REMOTE, reg::VD_PROGRESS, reg::VD_THRESHOLD, reg::VD_RESULT,
@@ -85,7 +87,9 @@ Access CabTraffic::next(std::uint32_t now) {
 }
 
 void CabTraffic::answered(const Access& access, std::uint32_t data, bool error) {
-    if (access.address == reg::IRQ_PENDING && !access.write && !error) receive(data);
+    if (access.write || error) return;
+    if (access.address == reg::IRQ_PENDING) receive(data);
+    if (access.address == reg::VD_RESULT && data && !dice.once(8)) post(reg::VD_RESULT, 0);
 }
 
 // Data memory, where `length` bytes fit most of the time.
@@ -205,24 +209,42 @@ void CabTraffic::timers(std::uint32_t now) {
     }
 }
 
-// What VME's master is asked: it gets no bus, and gives up after a while.
+// An address of the node's memory, most often in its first pages, of which some are open; else any.
+std::uint32_t CabTraffic::remote() {
+    if (dice.once(30)) return dice.bits();
+    return vme::NODE_MEMORY + dice.below(NODE_PAGES_USED * vme::NODE_PAGE_BYTES + 64);
+}
+
+// What VME's master is asked: most often transfers with the node's memory.
 void CabTraffic::master() {
     switch (dice.below(12)) {
         case 0: return post(reg::VD_CONTROL, dice.once(10));
         case 1: return post(reg::VD_RESULT, dice.bits());
         case 2: return post(reg::VD_THRESHOLD, dice.below(60));
-        case 3: return post(reg::VD_REMOTE, dice.bits());
-        case 4: return dice.once(2) ? load(reg::VME_WINDOW) : post(reg::VME_WINDOW, dice.bits());
+        case 3: return post(reg::VD_REMOTE, remote());
+        case 4: {
+            if (dice.once(2)) return load(reg::VME_WINDOW);
+            const std::uint32_t near = (vme::NODE_MEMORY & reg::VME_WINDOW_PAGE) | vme::A32_USER_DATA;
+            return post(reg::VME_WINDOW, dice.once(4) ? dice.bits() : near);
+        }
         case 5:
             if (!dice.once(30)) return;
-            queue_.push_back({region::VME + dice.below(region::VME_BYTES), dice.bits(), dice.once(2),
+            queue_.push_back({region::VME + (dice.once(4) ? dice.below(region::VME_BYTES) : dice.below(0x8000)),
+                              dice.bits(), dice.once(2),
                               static_cast<std::uint8_t>(dice.below(16))});
             return;
         case 6:
         case 7: {
-            const std::uint32_t length = dice.once(3) ? 0 : dice.below(40);
+            const std::uint32_t length = dice.once(6) ? 0 : dice.below(dice.once(4) ? 600 : 40);
+            const std::uint8_t known[] = {vme::A32_USER_DATA, vme::A32_USER_BLOCK, vme::A32_SUPER_BLOCK};
+            std::uint32_t more = dice.bits() & ~reg::VD_SEND_LENGTH;
+            if (!dice.once(12)) {
+                more &= ~reg::VD_SEND_MODIFIER;
+                more |= put_field(reg::VD_SEND_MODIFIER, known[dice.below(3)]);
+            }
+            if (dice.once(2)) post(reg::VD_REMOTE, remote());
             post(reg::VD_ADDRESS, place(length));
-            return post(dice.once(2) ? reg::VD_SEND : reg::VD_FETCH, (dice.bits() & ~reg::VD_SEND_LENGTH) | length);
+            return post(dice.once(2) ? reg::VD_SEND : reg::VD_FETCH, more | length);
         }
         default: return load(MASTER[dice.below(std::size(MASTER))]);
     }
@@ -294,6 +316,7 @@ void CabTraffic::anywhere() {
 }
 
 std::vector<Access> CabTraffic::node() {
+    if (vme_ && opened_ < NODE_PAGES_USED) return {{vme::NODE_PAGES + 4 * opened_++, 1, true}};
     if (!mood.node_gap || !dice.once(mood.node_gap)) return {};
     if (dice.once(6)) return {{region::VME, 0, false, 1}};  // acknowledges an interrupt
     if (dice.once(12)) return {{reg::VME_BELL, 0, true}};
@@ -306,14 +329,17 @@ std::vector<Access> CabTraffic::node() {
                                     REGISTERS[dice.below(std::size(REGISTERS))],
                                     reg::TX_ADDRESS,
                                     region::REGISTERS + 4 * dice.below(0x120),
-                                    dice.below(region::VME) & ~3u};
+                                    dice.below(region::VME) & ~3u,
+                                    vme::NODE_MEMORY + used,
+                                    vme::NODE_PAGES + 4 * dice.below(NODE_PAGES_USED)};
     const std::uint32_t first = places[dice.below(std::size(places))];
     const bool write = dice.once(2);
     const unsigned words = dice.once(2) ? 1 : dice.once(3) ? dice.below(80) + 1 : dice.below(6) + 1;
     std::vector<Access> accesses;
     for (unsigned n = 0; n < words; ++n) {
         const std::uint32_t address = first + 4 * n;
-        if (address >= region::VME || address == reg::RESET) break;
+        if ((address >= region::VME && address < vme::NODE_MEMORY) || address == reg::RESET) break;
+        if (address >= vme::NODE_PAGES) return {{first, write && dice.once(4) ? 0u : 1u, write}};
         // Of a block only its ends have bytes that are not wanted.
         const std::uint8_t part = static_cast<std::uint8_t>(words == 1 ? 1 + dice.below(15) : n ? 0xE : 7);
         const bool whole = (n > 0 && n + 1 < words) || !dice.once(3);

@@ -65,6 +65,7 @@ class CabTraffic {
     void anywhere();
     void raise();
     void master();
+    std::uint32_t remote();
     void permit();
     void arrive();
     std::uint32_t place(std::uint32_t length);
@@ -75,6 +76,7 @@ class CabTraffic {
     unsigned check_ = 0;   // of RX_MODE, as last written
     bool on_ = false;      // domains are on
     bool vme_;
+    std::uint32_t opened_ = 0;  // pages of the node's memory that the node has opened
 };
 
 }  // namespace nectar
