@@ -9,6 +9,7 @@ import textwrap
 
 from .. import __version__
 from .cab.listing import listing
+from .link.queue import QUEUE_DEPTH
 from .pins import purpose as pin_purpose
 from .tidy import ports, tidy
 from .verilog import convert
@@ -35,13 +36,13 @@ _ASYNCHRONOUS = (
 )
 
 
-def _hub(ports=16, profile="prototype"):
+def _hub(ports=16, profile="prototype", **parts):
     from .hub.hub import Hub
     from .hub.profile import HUB_PROFILES
 
     if profile not in HUB_PROFILES:
         raise ValueError(f"a HUB has no profile {profile!r}; there are {', '.join(HUB_PROFILES)}")
-    return Hub(ports=ports, profile=HUB_PROFILES[profile])
+    return Hub(ports=ports, profile=HUB_PROFILES[profile], **parts)
 
 
 def _cab(**parameters):
@@ -58,7 +59,11 @@ def _router(dimensions=7):
 
 #: Kind of board → what it is, what makes the component, and its parameters with their values by default.
 BOARDS = {
-    "hub": ("a crossbar switch that obeys commands from the network", _hub, {"ports": 16, "profile": "prototype"}),
+    "hub": (
+        "a crossbar switch that obeys commands from the network",
+        _hub,
+        {"ports": 16, "profile": "prototype", "monitor": True, "locks": True, "queue": QUEUE_DEPTH},
+    ),
     "cab": (
         "a communication accelerator board",
         _cab,
@@ -131,7 +136,8 @@ def product(kind, *, board=None, file=None, **parameters):
     """The text of the Verilog file for a board: ``kind`` is ``hub``, ``cab`` or ``router``, and the name of its top
     module.
 
-    ``parameters``: for a hub ``ports`` (2 to 128) and ``profile`` (its name), for a cab ``data_bytes``,
+    ``parameters``: for a hub ``ports`` (2 to 128), ``profile`` (its name), ``monitor`` and ``locks`` (whether it has
+    them) and ``queue`` (256 to 4096 symbols), for a cab ``data_bytes``,
     ``program_bytes``, ``domains``, ``pages``, ``vme`` and ``period_ps``, as in ``Cab``, for a router ``dimensions``
     (1 to 7).
     ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of

@@ -83,6 +83,12 @@ JOBS = (
     Job("proofs", "proofs at full size and depth, every deliberate fault", 25, _tests("formal/")),
     _sizes(2, 1),
     _sizes(3, 2),
+    Job(
+        "hub-parts",
+        "every claim about HUBs without monitor, without locks, with queues of 256 to 4096 symbols",
+        5,
+        tuple(f"verification/hub/test_hub.py::test_hub[5 ports {word}-" for word in ("no", "queue")),
+    ),
     _sizes(8, 3),
     _sizes(16, 5),
     _sizes(64, 30),

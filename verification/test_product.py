@@ -2,6 +2,7 @@
 verilog`` writes it."""
 
 import functools
+import itertools
 import os
 import re
 import subprocess
@@ -36,9 +37,20 @@ FILES = {
 }
 
 
-#: A HUB of 16 ports, which has no statement that smaller ones do not have, is for the night.
+#: HUBs with parts left out: both limits of the queue with every combination of parts, in both profiles.
+SMALLER = {
+    f"hub {'no-monitor ' * (not monitor)}{'no-locks ' * (not locks)}queue {queue} {profile}": (
+        "hub",
+        {"ports": 3, "profile": profile, "monitor": monitor, "locks": locks, "queue": queue},
+    )
+    for profile, monitor, locks, queue in itertools.product(HUB_PROFILES, (True, False), (True, False), (256, 4096))
+}
+FILES |= SMALLER
+#: Files that are tested every day. A HUB of 16 ports has no statement that smaller ones do not have.
+EVERYDAY = FILES.keys() - SMALLER.keys() - {"hub 16"} | {"hub no-monitor no-locks queue 256 prototype"}
+
 each_file = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] if name == "hub 16" else []) for name in FILES]
+    "name", [pytest.param(name, marks=[] if name in EVERYDAY else [pytest.mark.nightly]) for name in FILES]
 )
 
 
@@ -52,7 +64,10 @@ def text(kind, **parameters):
         options = [
             word
             for name, value in parameters.items()
-            for word in (f"--{name.replace('_', '-')}", *[str(value)] * (value is not True))
+            for word in (
+                f"--{'no-' * (value is False)}{name.replace('_', '-')}",
+                *[str(value)] * (not isinstance(value, bool)),
+            )
         ]
         assert main(["verilog", kind, *options, "-o", str(path)]) == 0
         return path.read_text()

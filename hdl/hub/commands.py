@@ -33,6 +33,7 @@ __all__ = [
     "Command",
     "COMMANDS",
     "BY_OPCODE",
+    "commands_of",
     "STATUS_IN_USE",
     "FORCE",
     "HELLO",
@@ -191,6 +192,15 @@ class Command:
     def group(self):
         """The group in bits 6:4."""
         return (SupervisorGroup if self.supervisor else Group)(self.op >> 4 & 7)
+
+    @functools.cached_property
+    def part(self):
+        """The part without which a HUB does not know the command: ``locks``, ``monitor``, or None."""
+        if self.supervisor and self.group is SupervisorGroup.MONITOR:
+            return "monitor"
+        if not self.supervisor and self.group is Group.LOCK or self.op in (Op.STATUS_LOCK, Op.FORCE_LOCK_REPLY):
+            return "locks"
+        return None
 
     @functools.cached_property
     def any_hub(self):
@@ -393,3 +403,10 @@ COMMANDS = (
 # fmt: on
 
 BY_OPCODE = {int(row.op): row for row in COMMANDS}
+
+
+def commands_of(*, monitor=True, locks=True):
+    """The commands of a HUB with or without a monitor and locks: rows of ``COMMANDS`` (docs/hub.md, "Parts that may be
+    left out")."""
+    absent = {name for name, there in (("monitor", monitor), ("locks", locks)) if not there}
+    return tuple(row for row in COMMANDS if row.part not in absent)

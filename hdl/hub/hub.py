@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..link.port import FiberPort
+from ..link.queue import QUEUE_DEPTH
 from .control.central import Central
 from .control.neighbours import Neighbours
 from .control.watchdog import Watchdog
@@ -21,7 +22,10 @@ from .port.output_port import OutputPort
 from .profile import PROTOTYPE, HubProfile
 from .reply_bus import ReplyBus
 
-__all__ = ["Hub"]
+__all__ = ["QUEUE_LEAST", "QUEUE_MOST", "Hub"]
+
+#: Symbols that an input queue of a HUB holds, at least and at most.
+QUEUE_LEAST, QUEUE_MOST = 256, 4096
 
 #: Puts a part into the domain that the reset of the HUB resets.
 _core = DomainRenamer("core")
@@ -41,6 +45,8 @@ class _Signals:
         self.reply_closed = Signal(ports)  # the reply to a close all reply has passed
         self.no_route = Signal(ports)
         self.reply_lost = Signal(ports)
+        self.events = [Signal(len(CounterId), name=f"events_{n}") for n in range(ports)]
+        self.awake = Signal()  # something is under way, or a symbol has arrived
 
 
 class Hub(wiring.Component):
@@ -54,6 +60,10 @@ class Hub(wiring.Component):
         Registers on the way of symbols and commands.
     supervisors : int, optional
         Mask of the ports that may give supervisor commands after a reset; all if not given.
+    monitor, locks : bool
+        The HUB has a monitor; it has locks. The commands of an absent part are unknown.
+    queue : int
+        Symbols that each input queue holds, 256 to 4096.
 
     Members
     -------
@@ -73,17 +83,26 @@ class Hub(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, ``profile`` not a HubProfile, or ``supervisors`` not a mask of the
-        ports.
+        If ``ports`` is not an int from 2 to 128, ``profile`` not a HubProfile, ``supervisors`` not a mask of the
+        ports, ``monitor`` or ``locks`` not a bool, or ``queue`` not an int from 256 to 4096.
     """
 
-    def __init__(self, ports=16, profile=PROTOTYPE, supervisors=None):
+    def __init__(self, ports=16, profile=PROTOTYPE, supervisors=None, *, monitor=True, locks=True, queue=QUEUE_DEPTH):
         check_ports(ports)
         if not isinstance(profile, HubProfile):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
         self.ports = ports
+        for name, part in (("monitor", monitor), ("locks", locks)):
+            if not isinstance(part, bool):
+                raise TypeError(f"whether a HUB has {name} must be True or False, not {part!r}")
+        if not isinstance(queue, int) or isinstance(queue, bool):
+            raise TypeError(f"symbols in a queue of a HUB must be an int, not {queue!r}")
+        if not QUEUE_LEAST <= queue <= QUEUE_MOST:
+            raise ValueError(f"a queue of a HUB holds {QUEUE_LEAST} to {QUEUE_MOST} symbols, not {queue}")
         self.profile = profile
-        self._central = Central(ports, profile.backplane, supervisors)
+        self.queue = queue
+        self.has_monitor = monitor
+        self._central = Central(ports, profile.backplane, supervisors, monitor=monitor, locks=locks)
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):
@@ -96,7 +115,8 @@ class Hub(wiring.Component):
             self._make_port(m, s, n)
         self._wire_centre(m, s)
         self._wire_reply_bus(m, s)
-        self._wire_monitor(m, s)
+        if self.has_monitor:
+            self._wire_monitor(m, s)
         self._tell_idle(m, s)
         return m
 
@@ -107,7 +127,8 @@ class Hub(wiring.Component):
         m.submodules.reply_bus = _core(ReplyBus(self.ports))
         m.submodules.neighbours = _core(Neighbours(self.ports))
         m.submodules.watchdog = _core(Watchdog(self.ports))
-        m.submodules.monitor = _core(Monitor(self.ports, self.profile))
+        if self.has_monitor:
+            m.submodules.monitor = _core(Monitor(self.ports, self.profile))
 
     def _reset(self, m, s):
         """The reset of the domain ``core``, one cycle after the pin, or after the centre has asked for it.
@@ -127,7 +148,7 @@ class Hub(wiring.Component):
         a cycle later."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
         m.submodules[f"register_{n}"] = register = InputRegister()
-        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, bypass=self.profile.direct))
+        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, self.queue, bypass=self.profile.direct))
         m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.direct))
         wiring.connect(m, source.control, central.port[n])
         wiring.connect(m, source.reply_source, reply_bus.source[n])
@@ -161,7 +182,7 @@ class Hub(wiring.Component):
         """The input side of port ``n``: to the crossbar, the watchdog, the centre and the monitor, in the same
         cycle."""
         central, crossbar = m.submodules.central, m.submodules.crossbar
-        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
+        watchdog = m.submodules.watchdog
         m.d.comb += [
             source.coming.eq(register.coming),
             source.rx_symbol.eq(register.symbol),
@@ -180,9 +201,8 @@ class Hub(wiring.Component):
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(source.control.targets),
             source.crossbar.space.eq(s.space),
-            monitor.events[n].eq(source.events),
-            monitor.events[n][CounterId.OPENED].eq(central.opened[n]),
-            monitor.flags[n].eq(central.flags[n]),
+            s.events[n].eq(source.events),
+            s.events[n][CounterId.OPENED].eq(central.opened[n]),
         ]
 
     def _wire_output(self, m, s, n, source, sink, local):
@@ -218,13 +238,12 @@ class Hub(wiring.Component):
     def _wire_centre(self, m, s):
         """The centre, with the watchdog and the neighbours. The reply bus closes connections a cycle late."""
         central, neighbours = m.submodules.central, m.submodules.neighbours
-        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
+        watchdog = m.submodules.watchdog
         m.d.comb += [
             central.closed.eq(s.closed | s.reply_closed),
             central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
             central.neighbour_kind.eq(neighbours.kind),
-            central.byte.eq(monitor.byte),
             watchdog.log.eq(central.watchdog_log),
             watchdog.restart.eq(central.watchdog_restart),
             watchdog.held.eq(s.held | central.holding),
@@ -252,7 +271,11 @@ class Hub(wiring.Component):
         the same delay as a decision."""
         central, watchdog, monitor = m.submodules.central, m.submodules.watchdog, m.submodules.monitor
         m.d.comb += [
+            monitor.awake.eq(s.awake),
             monitor.expired.eq(watchdog.expired),
+            central.byte.eq(monitor.byte),
+            *(ours.eq(events) for ours, events in zip(monitor.events, s.events)),
+            *(ours.eq(flags) for ours, flags in zip(monitor.flags, central.flags)),
             *(
                 getattr(monitor, name).eq(getattr(central, name))
                 for name in (
@@ -274,12 +297,10 @@ class Hub(wiring.Component):
         """Whether nothing is under way. A part that was active in the last cycle may have started another part in this
         cycle."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
-        watchdog, monitor = m.submodules.watchdog, m.submodules.monitor
-        awake = Signal()
+        watchdog = m.submodules.watchdog
         were_active = Signal(self.ports + 3)
         m.d.sync += were_active.eq(Cat(s.active, central.busy, reply_bus.busy, watchdog.active))
         m.d.comb += [
-            awake.eq(were_active.any() | s.arrived.any()),
-            monitor.awake.eq(awake),
-            self.idle.eq(~awake & ~monitor.active & ~s.reset),
+            s.awake.eq(were_active.any() | s.arrived.any()),
+            self.idle.eq(~s.awake & ~(m.submodules.monitor.active if self.has_monitor else 0) & ~s.reset),
         ]

@@ -31,7 +31,7 @@ FAULTS = {
     Error.NOT_ALLOWED: "not_allowed",
     Error.DISABLED: "disabled",
 }
-#: Bits of the number of entries in a queue.
+#: Bits of the number of entries in a queue, of which the highest counts for all that are above it.
 LEVEL_BITS = 11
 
 

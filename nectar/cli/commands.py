@@ -42,7 +42,9 @@ commands and names some; the others are **ours**.
 An opcode's bit 7 says that only a supervisor port may give the command, bits 6 to 4 are its group, bit 0 asks for a
 reply. In group *open* bit 2 is *test* (the ready bit) and bit 1 *retry* (wait until it can be done), in group *lock*
 bit 1. A reply bears the command's opcode, with bit 0 set if the command was done, clear if it was refused; its value is
-then an error:
+then an error. A HUB that was made without locks does not know the commands of group *lock*, *status lock* and *force
+lock*; one without a monitor does not know those of group *monitor* ([hub.md](hub.md), "Parts that may be left out"):
+they are UNKNOWN there. The errors:
 
 """
 

@@ -12,6 +12,8 @@ from .errors import DONE, UsageError
 from .results import Result, add_json_option, check_apart, check_target, is_stream, save, save_json
 
 HELP = "write a board as a Verilog file"
+#: What a hub may do without.
+PARTS = ("monitor", "locks")
 
 
 def configure(parser):
@@ -19,6 +21,13 @@ def configure(parser):
     parser.add_argument("board", metavar="BOARD", help="hub, cab or router")
     parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
     parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
+    for part in PARTS:
+        parser.add_argument(
+            f"--no-{part}", dest=part, action="store_false", default=None, help=f"leave the {part} of a hub out"
+        )
+    parser.add_argument(
+        "--queue", metavar="N", help="symbols in each input queue of a hub, 256 to 4096 (default: 1152)"
+    )
     parser.add_argument(
         "--data-bytes", metavar="N", help="data memory of a cab: a power of two from 4096 to 1048576 (default)"
     )
@@ -61,14 +70,15 @@ def execute(options):
     if options.board not in BOARDS:
         raise UsageError(f"there is no board {options.board!r}; there are {', '.join(BOARDS)}")
     parameters = {}
-    names = ("ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps", "dimensions")
-    for name in names:
-        given, option = getattr(options, name), f"--{name.replace('_', '-')}"
+    sizes = ("ports", "queue", "data_bytes", "program_bytes", "domains", "pages", "period_ps", "dimensions")
+    for name in ("profile", "vme", *PARTS, *sizes):
+        given, option = getattr(options, name), f"--{'no-' * (name in PARTS)}{name.replace('_', '-')}"
         if given is None:
             continue
         if name not in BOARDS[options.board][2]:
-            raise UsageError(f"{option}: a {options.board} has no {name.replace('_', ' ')} to choose")
-        parameters[name] = given if name in ("profile", "vme") else _number(option, given)
+            what = "leave out" if name in PARTS else "choose"
+            raise UsageError(f"{option}: a {options.board} has no {name.replace('_', ' ')} to {what}")
+        parameters[name] = _number(option, given) if name in sizes else given
     if "period_ps" in parameters and "vme" not in parameters:
         raise UsageError("--period-ps: only VME goes by it; give --vme, too")
     check_target("-o", options.output)

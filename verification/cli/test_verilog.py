@@ -46,7 +46,9 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
     assert (done.returncode, done.stderr) == (0, "")
     text = (nectar.folder / "hub.v").read_text()
     assert re.fullmatch(
-        rf"hub.v: hub, ports 3, profile prototype; {text.count(chr(10))} lines, \d+ modules\n", done.stdout
+        r"hub.v: hub, ports 3, profile prototype, monitor yes, locks yes, queue 1152; "
+        rf"{text.count(chr(10))} lines, \d+ modules\n",
+        done.stdout,
     )
     head = text[: text.index("*/")]
     for words in (
@@ -156,6 +158,13 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("hub", "--ports", "x"), "--ports x: not a whole number"),
         (("hub", "--ports", ""), "not a whole number"),
         (("hub", "--profile", "fast"), "a HUB has no profile 'fast'; there are prototype"),
+        (("hub", "--queue", "255"), "a queue of a HUB holds 256 to 4096 symbols, not 255"),
+        (("hub", "--queue", "4097"), "a queue of a HUB holds 256 to 4096 symbols, not 4097"),
+        (("hub", "--queue", "1k"), "--queue 1k: not a whole number"),
+        (("hub", "--no-monitor=yes"), "argument --no-monitor: ignored explicit argument"),
+        (("cab", "--no-monitor"), "--no-monitor: a cab has no monitor to leave out"),
+        (("cab", "--no-locks"), "--no-locks: a cab has no locks to leave out"),
+        (("router", "--queue", "512"), "--queue: a router has no queue to choose"),
         (("hub", "--data-bytes", "4096"), "--data-bytes: a hub has no data bytes to choose"),
         (("cab", "--ports", "4"), "--ports: a cab has no ports to choose"),
         (("router", "--ports", "4"), "--ports: a router has no ports to choose"),

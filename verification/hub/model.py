@@ -8,7 +8,7 @@ a HUB must do while what happens in it happens in one order only: each port's ou
 import copy
 from collections import deque
 
-from nectar.hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Error, Op
+from nectar.hdl.hub.commands import COMMANDS, HELLO, HELLO_ASK, HELLO_HUB, Error, Op
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.link.symbol import COMMAND_LENGTH, CONTROL_BIT, Control, reply
 
@@ -37,10 +37,10 @@ class Model(Tables):
     ``hellos[port]`` its hellos, ``passed[port]`` replies from elsewhere, three bytes each; ``readies[port]``: number of
     ready signals."""
 
-    def __init__(self, ports, hub, supervisors=None):
+    def __init__(self, ports, hub, supervisors=None, commands=COMMANDS):
         #: The port that is served first when several wait.
         self.turn = 0
-        super().__init__(ports, hub, supervisors)
+        super().__init__(ports, hub, supervisors, commands)
         self.data = [[] for _ in range(ports)]
         self.answers = [[] for _ in range(ports)]
         self.hellos = [[] for _ in range(ports)]

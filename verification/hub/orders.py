@@ -2,7 +2,7 @@
 
 from math import inf
 
-from nectar.hdl.hub.commands import BY_OPCODE, REPLY, RETRY, STATUS_IN_USE, SUPERVISOR, TEST, Error, Group, Op
+from nectar.hdl.hub.commands import REPLY, RETRY, STATUS_IN_USE, SUPERVISOR, TEST, Error, Group, Op
 from nectar.hdl.link.symbol import COMMAND_LENGTH, Control
 
 from .answers import Asked
@@ -37,7 +37,7 @@ class Orders:
                     f"port {port}, cycle {item.offered}: reply {frame} to {order} is a refusal for no reason"
                 )
         window = Window(max(order.at, source.floor))
-        row = BY_OPCODE.get(order.op)
+        row = self._tables.rows.get(order.op)
         expected = self._wrong(port, row, order)
         if expected is None:
             expected = self._obey(port, source, order, row, window, answer)
@@ -92,8 +92,8 @@ class Orders:
         order = source.actions[source.place]
         if (
             not isinstance(order, Order)
-            or order.op not in BY_OPCODE
-            or not BY_OPCODE[order.op].waits
+            or order.op not in self._tables.rows
+            or not self._tables.rows[order.op].waits
             or not answered(order.op)
         ):
             return False
@@ -243,7 +243,7 @@ class Orders:
         """Opens, locks and waiting for ready: done or refused only as the tables may have stood."""
         for port, order, window, error in self.refusals:
             output = self.outputs[order.param]
-            row = BY_OPCODE[order.op]
+            row = self._tables.rows[order.op]
             begin, end = window.begin, window.end
             busy = [tenure for tenure in output.tenures if tenure.owner != port]
             locks = [lock for lock in output.locks if lock.owner != port]

@@ -53,13 +53,18 @@ def packed(text):
     return "\n".join([text, *lines])
 
 
-def packed_hub(ports, profile):
-    """Verilog of a HUB of ``ports`` ports in ``profile`` (HubProfile), packed; elaborated once for all its benches."""
+def packed_hub(ports, profile, **options):
+    """Verilog of a HUB of ``ports`` ports in ``profile`` (HubProfile), packed; elaborated once for all its benches.
+    ``options``: as in Hub."""
     from nectar.hdl.hub import hub
     from nectar.hdl.verilog import convert
 
     return packed(
-        elaborated((ports, profile.name), Path(hub.__file__), lambda: convert(hub.Hub(ports, profile), "dut"))
+        elaborated(
+            (ports, profile.name, *sorted(options.items())),
+            Path(hub.__file__),
+            lambda: convert(hub.Hub(ports, profile, **options), "dut"),
+        )
     )
 
 

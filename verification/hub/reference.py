@@ -19,7 +19,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import inf
 
-from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Op
+from nectar.hdl.hub.commands import COMMANDS, HELLO, HELLO_ASK, Op
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.profile import PROTOTYPE
 from nectar.hdl.link.symbol import Control
@@ -101,7 +101,7 @@ class _Output:
 class Replay(Orders):
     """One judgement; ``judge`` makes it."""
 
-    def __init__(self, recording, hub, transfer):
+    def __init__(self, recording, hub, transfer, commands):
         self.recording = recording
         self.hub = hub
         self.transfer = transfer
@@ -131,7 +131,7 @@ class Replay(Orders):
         }
         self.verdict = Verdict([list(arrived.errors) for arrived in self.arrived])
         self.refusals = []
-        self._tables = Tables(recording.ports, hub)
+        self._tables = Tables(recording.ports, hub, commands=commands)
 
     def run(self):
         """Replays until nothing moves; then everything must have been explained."""
@@ -353,10 +353,11 @@ class Replay(Orders):
                 )
 
 
-def judge(recording, hub, transfer=PROTOTYPE.transfer):
-    """Judges ``recording``, which must end with the HUB empty, of the HUB with ID ``hub``; returns a Verdict.
+def judge(recording, hub, transfer=PROTOTYPE.transfer, commands=COMMANDS):
+    """Judges ``recording``, which must end with the HUB empty, of the HUB with ID ``hub`` that knows ``commands``;
+    returns a Verdict.
 
     ``transfer`` is the least number of cycles from pin to pin. Raises Violation with the first thing found that is not
     legal, and ValueError for a recording with commands that it does not judge.
     """
-    return Replay(recording, hub, transfer).run()
+    return Replay(recording, hub, transfer, commands).run()

@@ -7,7 +7,7 @@ after the other, ``cycle_model.py`` one that has a timing.
 from typing import NamedTuple
 
 from nectar.hdl.hub.commands import (
-    BY_OPCODE,
+    COMMANDS,
     FORCE,
     HELLO_ASK,
     KIND_UNKNOWN,
@@ -84,11 +84,14 @@ class Tables:
         Its ID.
     supervisors : iterable of int, optional
         Ports that may give supervisor commands after a reset; all if left out.
+    commands : iterable of Command
+        The commands that it knows.
     """
 
-    def __init__(self, ports, hub, supervisors=None):
+    def __init__(self, ports, hub, supervisors=None, commands=COMMANDS):
         self.size = ports
         self.hub = hub
+        self.rows = {int(row.op): row for row in commands}
         self.supervisors = frozenset(range(ports) if supervisors is None else supervisors)
         self.reset()
 
@@ -147,7 +150,7 @@ class Tables:
     def obey(self, port, op, param, give_up=False):
         """Obeys a command that arrived at ``port``: an Answer, or None if it waits. With ``give_up`` it does not
         wait."""
-        row = BY_OPCODE.get(op)
+        row = self.rows.get(op)
         error = self._error(port, row, op, param)
         if error is not None:
             if error in COUNTED:

@@ -11,7 +11,6 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.profile import HUB_PROFILES
-from nectar.hdl.link.symbol import MAX_PACKET
 from nectar.verification.bench import Bench, inside
 from nectar.verification.hub.claims import (
     commands,
@@ -21,6 +20,7 @@ from nectar.verification.hub.claims import (
     monitor,
     neighbours,
     network,
+    parts,
     reset,
     sequence,
     supervisor,
@@ -31,7 +31,15 @@ from nectar.verification.hub.claims import (
 from nectar.verification.hub.monitors import always, randomly, seven_of_eight
 from nectar.verification.hub.pins import PACKED, Pins, packed_hub
 from nectar.verification.hub.reference import judge
-from nectar.verification.hub.testbench import HUB, NEEDED, profile_inside
+from nectar.verification.hub.testbench import (
+    HUB,
+    NEEDED,
+    NEEDED_PARTS,
+    commands_inside,
+    longest_inside,
+    options_of,
+    profile_inside,
+)
 from nectar.verification.hub.traffic import Neighbour, audit, transactions
 
 for module in (
@@ -48,6 +56,7 @@ for module in (
     neighbours,
     monitor,
     reset,
+    parts,
 ):
     globals().update({name: item for name, item in vars(module).items() if name in NEEDED})
 
@@ -80,7 +89,7 @@ async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, l
     before = bed.now
     bed.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
     await pins.drain(20_000)
-    verdict = judge(bed.recording, HUB, profile_inside().transfer)
+    verdict = judge(bed.recording, HUB, profile_inside().transfer, commands_inside())
     cocotb.log.info(
         "%d cycles, then %d; %d packets, %d grants, %d locks, %d refused, %d replies, %d lost, %d errors",
         before,
@@ -118,7 +127,7 @@ async def random_traffic_on_fibers_of_any_pace(dut):
 @cocotb.test(timeout_time=30, timeout_unit="ms")
 async def random_traffic_with_packets_as_long_as_allowed(dut):
     """H14: packets of up to 1024 bytes among short ones."""
-    await traffic(dut, 20, take=lambda port: seven_of_eight, gap=0.05, longest=MAX_PACKET)
+    await traffic(dut, 20, take=lambda port: seven_of_eight, gap=0.05, longest=longest_inside())
 
 
 @cocotb.test(timeout_time=30, timeout_unit="ms")
@@ -132,6 +141,24 @@ SIZES = (2, 3, 5, 8, 16, 64, 128)
 #: Sizes of HUB of the everyday regression: both profiles with five ports, the largest and the smallest HUB in one of
 #: them. Everything else is left for the night.
 EVERYDAY = {"prototype": (16, 5), "modern": (5, 2)}
+#: HUBs with parts left out or queues of other sizes, of five ports: each combination, in one profile or in the other.
+#: The words are those of ``options_of``.
+SMALLER = [
+    f"5 ports {options} {profile}"
+    for options, profile in (
+        ("no-monitor no-locks queue-256", "prototype"),
+        ("no-monitor no-locks queue-4096", "modern"),
+        ("no-monitor", "modern"),
+        ("no-locks", "prototype"),
+        ("no-monitor no-locks", "prototype"),
+        ("queue-256", "modern"),
+        ("queue-3000", "prototype"),
+        ("no-monitor queue-507", "prototype"),
+        ("no-locks queue-2047", "modern"),
+    )
+]
+#: The one of them that is tested every day, and the claims there: those about absent parts and about the queue.
+SMALLEST = SMALLER[0]
 
 bench = Bench(
     __name__,
@@ -139,7 +166,8 @@ bench = Bench(
         f"{ports} ports {profile.name}": functools.partial(packed_hub, ports, profile)
         for profile in HUB_PROFILES.values()
         for ports in SIZES
-    },
+    }
+    | {name: functools.partial(packed_hub, 5, HUB_PROFILES[name.split()[-1]], **options_of(name)) for name in SMALLER},
     top=PACKED,
     ports_only=True,
 )
@@ -155,7 +183,18 @@ WIDE = {name for module in (table, together, sequence, monitor, reset) for name 
 WIDE |= {claim for claim in bench.claims() if claim not in NEEDED or NEEDED[claim] > 5} if inside() is None else set()
 
 
+#: Claims that the smallest HUB meets every day: absent parts, the size of the queue, everything at random.
+EVERYDAY_SMALLEST = {name for name in vars(parts) if name in NEEDED} | {
+    "every_opcode_that_is_not_in_the_table_is_refused",
+    "a_full_queue_drops_what_comes_on_top_and_counts_it",
+    "a_random_sequence_of_everything_does_what_the_model_does",
+    "random_traffic_with_packets_as_long_as_allowed",
+}
+
+
 def _marks(configuration, claim):
+    if configuration in SMALLER:
+        return [] if configuration == SMALLEST and claim in EVERYDAY_SMALLEST else [pytest.mark.nightly]
     ports, everyday = _ports(configuration), EVERYDAY[configuration.split()[-1]]
     return [pytest.mark.nightly] if ports not in everyday or ports == 16 and claim not in WIDE else []
 
@@ -165,6 +204,7 @@ CASES = [
     pytest.param(configuration, claim, marks=_marks(configuration, claim))
     for configuration, claim in bench.cases()
     if _ports(configuration) >= NEEDED.get(claim, 2)
+    and not NEEDED_PARTS.get(claim, frozenset()) & options_of(configuration).keys()
 ]
 
 

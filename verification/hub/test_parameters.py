@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from nectar.hdl.hub.commands import COMMANDS, commands_of
 from nectar.hdl.hub.control.arbiter import Arbiter
 from nectar.hdl.hub.control.controller import Controller
 from nectar.hdl.hub.control.status_table import StatusTable
@@ -47,6 +48,33 @@ def test_the_profile_is_a_profile():
     """docs/hub.md, Timing."""
     with pytest.raises(TypeError, match="profile of a HUB must be a HubProfile, not 'prototype'"):
         Hub(profile="prototype")
+
+
+def test_parts_and_queue_of_a_hub_are_what_it_can_have():
+    """docs/hub.md, "Parts that may be left out"."""
+    for part in ("monitor", "locks"):
+        with pytest.raises(TypeError, match=f"whether a HUB has {part} must be True or False, not 0"):
+            Hub(4, **{part: 0})
+    for queue in (255, 4097, -1):
+        with pytest.raises(ValueError, match=f"a queue of a HUB holds 256 to 4096 symbols, not {queue}"):
+            Hub(4, queue=queue)
+    for queue in ("512", True):
+        with pytest.raises(TypeError, match="symbols in a queue of a HUB must be an int"):
+            Hub(4, queue=queue)
+    for queue in (256, 4096):
+        assert Hub(4, queue=queue, monitor=False, locks=False).queue == queue
+
+
+def test_the_commands_of_absent_parts_are_those_of_the_page():
+    """docs/hub.md, "Parts that may be left out": ten commands of locks, three of the monitor."""
+    names = {row.name for row in COMMANDS}
+    without_locks = {row.name for row in commands_of(locks=False)}
+    without_monitor = {row.name for row in commands_of(monitor=False)}
+    assert names - without_monitor == {"monitor select reply", "monitor read reply", "monitor clear reply"}
+    assert names - without_locks == {name for name in names if "lock" in name}
+    assert len(names - without_locks) == 10
+    assert {row.name for row in commands_of(monitor=False, locks=False)} == without_locks & without_monitor
+    assert commands_of() == COMMANDS
 
 
 def test_the_backplane_has_no_negative_length():

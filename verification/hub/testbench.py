@@ -10,10 +10,11 @@ import random
 
 import cocotb
 
-from nectar.hdl.hub.commands import HELLO, HELLO_ASK, REPLY, STATUS_IN_USE, Op
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, REPLY, STATUS_IN_USE, Op, commands_of
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.profile import HUB_PROFILES
-from nectar.hdl.link.symbol import ANY_HUB, command, packet
+from nectar.hdl.link.queue import QUEUE_DEPTH
+from nectar.hdl.link.symbol import ANY_HUB, MAX_PACKET, command, packet
 
 from ..bench import inside
 from .model import Model
@@ -23,14 +24,25 @@ from .reference import judge
 from .streams import Departing, departures
 from .traffic import neighbour_hub
 
-__all__ = ["HUB", "CLOSE_ALL", "NEEDED", "Testbench", "claim", "profile_inside"]
+__all__ = [
+    "HUB",
+    "CLOSE_ALL",
+    "NEEDED",
+    "NEEDED_PARTS",
+    "Testbench",
+    "claim",
+    "commands_inside",
+    "longest_inside",
+    "options_of",
+    "profile_inside",
+]
 
 #: HUB ID of the HUB under test.
 HUB = 7
 #: A close all, as a source sends it.
 CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
-#: Ports that a claim needs, by its name.
-NEEDED = {}
+#: Ports that a claim needs, by its name, and the parts of a HUB that may be left out.
+NEEDED, NEEDED_PARTS = {}, {}
 
 
 def profile_inside():
@@ -38,17 +50,47 @@ def profile_inside():
     return HUB_PROFILES[inside().split()[-1]]
 
 
-def claim(ports=2, *, timeout_ms=5):
-    """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports`` there is nothing to
-    show."""
+def options_of(configuration):
+    """What the HUB of a configuration is made with beside ports and profile: the parameters of ``Hub`` that the words
+    ``no-monitor``, ``no-locks`` and ``queue-N`` of its name stand for."""
+    found = {}
+    for word in configuration.split()[2:-1]:
+        name, _, value = word.partition("-")
+        if name == "no":
+            found[value] = False
+        else:
+            assert name == "queue", f"{configuration}: {word}"
+            found[name] = int(value)
+    return found
+
+
+def room_inside():
+    """Symbols that an input queue of the HUB that is being simulated holds."""
+    return options_of(inside()).get("queue", QUEUE_DEPTH)
+
+
+def longest_inside():
+    """Bytes of the longest packet that fits into an input queue with its framing and commands, at most MAX_PACKET."""
+    return min(MAX_PACKET, room_inside() - 128)
+
+
+def commands_inside():
+    """The commands of the HUB that is being simulated."""
+    return commands_of(**{part: there for part, there in options_of(inside()).items() if part != "queue"})
+
+
+def claim(ports=2, *, timeout_ms=5, needs=()):
+    """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports``, and on those without
+    one of the parts ``needs``, there is nothing to show."""
 
     def decorate(function):
         NEEDED[function.__name__] = ports
+        NEEDED_PARTS[function.__name__] = frozenset(needs)
 
         @functools.wraps(function)
         async def run(dut):
             scene = Testbench(dut)
-            if scene.ports >= ports:
+            if scene.ports >= ports and all(map(scene.has, needs)):
                 await scene.start()
                 await function(scene)
 
@@ -63,6 +105,11 @@ class Testbench:
     def __init__(self, dut):
         self.pins = Pins(dut, HUB)
         self.ports = self.pins.ports
+        self._options = options_of(inside())
+        #: The commands that the HUB knows, by their opcodes.
+        self.rows = {int(row.op): row for row in commands_inside()}
+        #: Symbols that an input queue holds, and bytes of the longest packet that is to fit in with all around it.
+        self.room, self.longest = room_inside(), longest_inside()
         self.bed = None
         self._model = self._heard = self._said = self._departing = self._parsed = None
 
@@ -70,11 +117,15 @@ class Testbench:
         """Resets the HUB for ``cycles``; ``take`` and ``answer`` as in Endpoint, for all ports. The next cycle is the
         first behind the reset."""
         self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)], cycles)
-        self._model = Model(self.ports, HUB)
+        self._model = Model(self.ports, HUB, commands=self.rows.values())
         self._heard = [0] * self.ports
         self._departing = [Departing(port) for port in range(self.ports)]
         self._parsed = [0] * self.ports
         self._said = [0] * self.ports
+
+    def has(self, part):
+        """Whether the HUB has ``part``: monitor or locks."""
+        return self._options.get(part, True)
 
     @property
     def ends(self):
@@ -252,7 +303,7 @@ class Testbench:
         await self.drain()
         for port in range(self.ports):
             assert await self.owner(port) is None, f"output {port} is still taken"
-            assert await self.locker(port) is None, f"output {port} is still locked"
+            assert not self.has("locks") or await self.locker(port) is None, f"output {port} is still locked"
             await self.errors(port)
         await self.drain()
         for port in range(self.ports):
@@ -262,7 +313,7 @@ class Testbench:
         await self.drain()
         for port in range(self.ports):
             assert self.data((port + 1) % self.ports)[-8:] == packet([port, 0xEE]) + CLOSE_ALL
-        return judge(self.bed.recording, HUB, profile_inside().transfer) if judged else None
+        return judge(self.bed.recording, HUB, profile_inside().transfer, self.rows.values()) if judged else None
 
     @staticmethod
     def foreign(port, op, param):

@@ -3,12 +3,12 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..bundles import ControlPort
-from ..commands import WATCHDOG_DEFAULT
+from ..commands import WATCHDOG_DEFAULT, commands_of
 from ..messages import LEVEL_BITS, check_ports, index_bits
 from ..monitor.recorder import Decision
 from ..monitor_map import Flag
@@ -35,14 +35,14 @@ def _give(m, target, source, *names):
 
 
 class _Parts:
-    """The parts of the centre; proofs look into them."""
+    """The parts of the centre; proofs look into them. ``locks`` is None in a HUB without locks."""
 
-    def __init__(self, ports, controller, supervisor):
+    def __init__(self, ports, controller, answers, supervisor, locks):
         self.controller = controller
-        self.answers = ResponseUnit(ports)
+        self.answers = answers
         self.supervisor = supervisor
         self.table = StatusTable(ports)
-        self.locks = Locks(ports)
+        self.locks = Locks(ports) if locks else None
 
 
 class Central(wiring.Component):
@@ -52,6 +52,8 @@ class Central(wiring.Component):
     ----------
     ports, backplane, supervisors
         As in Controller and Supervisor.
+    monitor, locks : bool
+        The HUB has a monitor; it has locks.
 
     Members
     -------
@@ -88,11 +90,14 @@ class Central(wiring.Component):
         As Controller and Supervisor.
     """
 
-    def __init__(self, ports, backplane=1, supervisors=None):
+    def __init__(self, ports, backplane=1, supervisors=None, *, monitor=True, locks=True):
         check_ports(ports)
         self.ports = ports
-        self._controller = Controller(ports, backplane)
-        self._supervisor = Supervisor(ports, supervisors)
+        self._locks = locks
+        commands = commands_of(monitor=monitor, locks=locks)
+        self._controller = Controller(ports, backplane, locks)
+        self._answers = ResponseUnit(ports, commands)
+        self._supervisor = Supervisor(ports, supervisors, commands)
         bits = index_bits(ports)
         super().__init__(
             {
@@ -139,16 +144,18 @@ class Central(wiring.Component):
     def elaborate(self, platform):
         """The parts; the ports; commands; what leaves for the rest of the HUB; the tables; recovery; the monitor."""
         m = Module()
-        parts = _Parts(self.ports, self._controller, self._supervisor)
+        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks)
         m.submodules.controller = parts.controller
         m.submodules.answers = parts.answers
         m.submodules.supervisor = parts.supervisor
         m.submodules.table = parts.table
-        m.submodules.locks = parts.locks
         self._wire_ports(m, parts)
         self._wire_commands(m, parts)
         self._show_state(m, parts)
         self._wire_tables(m, parts)
+        if parts.locks is not None:
+            m.submodules.locks = parts.locks
+            self._wire_locks(m, parts)
         self._pulse_ports(m, parts)
         self._wire_monitor(m, parts)
         m.d.comb += self.busy.eq(parts.controller.busy | parts.answers.busy | parts.supervisor.busy)
@@ -177,28 +184,22 @@ class Central(wiring.Component):
         """The way of a command from the controller to the response unit and the supervisor, with the tables that each
         of them looks at, in the same cycle."""
         controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
-        table, locks = parts.table, parts.locks
+        table = parts.table
         _give(m, controller, self, "expired")
         # A start that left a cycle ago has no effect here yet: no port can ask for its output anew so soon.
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
         m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
         _give(m, controller, table, "mine", "connected")
-        _give(m, controller, locks, "shut", "locked")
         _give(m, controller, supervisor, "enabled", "allowed")
         _give(m, answers, controller, "order", "decided", "place")
         _give(m, answers, table, "connected", "owner")
-        _give(m, answers, locks, "locked")
         _give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
         _give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
         _give(m, supervisor, answers, "command", "command_valid")
         _give(m, supervisor, table, "mine")
-        _give(m, supervisor, locks, "locked")
         _give(m, supervisor, self, "byte")
-        m.d.comb += [
-            controller.finished.eq(supervisor.finished.any() & supervisor.idle),
-            *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
-        ]
+        m.d.comb += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
 
     def _show_state(self, m, parts):
         """What the parts tell the rest of the HUB, in the same cycle."""
@@ -226,8 +227,7 @@ class Central(wiring.Component):
 
         A port's queue is emptied later than the tables change. The port's connections must not end before that: so
         ``close_mine`` of the supervisor comes a cycle later."""
-        controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
-        table, locks = parts.table, parts.locks
+        controller, supervisor, table = parts.controller, parts.supervisor, parts.table
         close_mine = Cat(port.close_mine for port in self.port)
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
@@ -237,11 +237,25 @@ class Central(wiring.Component):
             table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_mine.eq(close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),
+            self.holding.eq(
+                Cat(targets.any() for targets in table.targets) | (parts.locks.holding if parts.locks else 0)
+            ),
+        ]
+
+    def _wire_locks(self, m, parts):
+        """The locks: what changes them, and what looks at them, in the same cycle. Without locks, no output is ever
+        locked."""
+        controller, answers, supervisor, locks = parts.controller, parts.answers, parts.supervisor, parts.locks
+        m.d.comb += [
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),
             locks.release.eq(answers.release | self.expired | supervisor.release),
-            self.holding.eq(locks.holding | Cat(targets.any() for targets in table.targets)),
+            *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
+            self.unlocked.eq(locks.ended),
         ]
+        _give(m, controller, locks, "shut", "locked")
+        _give(m, answers, locks, "locked")
+        _give(m, supervisor, locks, "locked")
 
     def _pulse_ports(self, m, parts):
         """Pulses to the ports.
@@ -266,7 +280,6 @@ class Central(wiring.Component):
         answers, supervisor = parts.answers, parts.supervisor
         m.d.comb += [
             self.opened.eq(parts.controller.opened | supervisor.opened),
-            self.unlocked.eq(parts.locks.ended),
             self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
             *(
                 flags.eq(Cat(bits))
@@ -277,7 +290,7 @@ class Central(wiring.Component):
                     supervisor.allowed,
                     self.ready_bit,
                     parts.table.connected,
-                    parts.locks.locked,
+                    parts.locks.locked if parts.locks else Const(0, self.ports),
                 )
             ),
         ]

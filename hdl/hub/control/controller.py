@@ -45,6 +45,8 @@ class Controller(wiring.Component):
         Ports of the HUB.
     backplane : int
         Registers on the way of a request to the controller, and as many on the way of ``resume``, 0 or more.
+    locks : bool
+        The HUB has locks; else their opcodes are unknown.
 
     Members
     -------
@@ -89,7 +91,7 @@ class Controller(wiring.Component):
         If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 0.
     """
 
-    def __init__(self, ports, backplane=1):
+    def __init__(self, ports, backplane=1, locks=True):
         check_ports(ports)
         if not isinstance(backplane, int) or isinstance(backplane, bool):
             raise TypeError(f"number of backplane registers must be an int, not {backplane!r}")
@@ -97,6 +99,7 @@ class Controller(wiring.Component):
             raise ValueError(f"number of backplane registers must not be negative: {backplane}")
         self.ports = ports
         self.backplane = backplane
+        self.has_locks = locks
         bits = index_bits(ports)
         super().__init__(
             {
@@ -150,7 +153,7 @@ class Controller(wiring.Component):
             op = request.op
             m.d.comb += [
                 s.opens[i].eq(op[3:] == Op.OPEN >> 3),
-                s.locks[i].eq(op[3:] == Op.LOCK >> 3),
+                s.locks[i].eq(op[3:] == Op.LOCK >> 3 if self.has_locks else 0),
                 s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
                 s.tests[i].eq((op & TEST).any()),
                 s.waits[i].eq(s.awaits[i] | ((op & RETRY).any() & (s.opens[i] | (s.locks[i] & ~s.tests[i])))),

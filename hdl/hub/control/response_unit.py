@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2 (the status table ca
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,8 +31,6 @@ _STATUS = _group(Group.STATUS)
 #: Commands that the port has done already, or that need only the answer.
 _AT_PORT = [Op.FLUSH_REPLY, *_group(Group.ECHO)]
 _SUPERVISOR = [row.op for row in COMMANDS if row.supervisor]
-#: Commands that the controller decides, and commands that the port has done and the controller answers.
-_KNOWN = [row for row in COMMANDS if row.executor is Executor.CONTROLLER or row.op in _AT_PORT]
 
 
 def _looked_up(place, entries):
@@ -60,6 +58,8 @@ class ResponseUnit(wiring.Component):
     ----------
     ports : int
         Ports of the HUB.
+    commands : tuple of Command
+        The commands that the HUB knows.
 
     Members
     -------
@@ -108,9 +108,11 @@ class ResponseUnit(wiring.Component):
         If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
+    def __init__(self, ports, commands=COMMANDS):
         check_ports(ports)
         self.ports = ports
+        #: Commands that the controller decides, and commands that the port has done and the controller answers.
+        self.known = {row.op for row in commands if row.executor is Executor.CONTROLLER or row.op in _AT_PORT}
         bits = index_bits(ports)
         super().__init__(
             {
@@ -242,7 +244,7 @@ class ResponseUnit(wiring.Component):
                         self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
                         self.decision_valid.eq(~order.had),
                     ]
-                with m.Case(*_LOCKS):
+                with m.Case(*(op for op in _LOCKS if op in self.known)):
                     test = (op & TEST).any()
                     m.d.comb += [
                         self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
@@ -278,8 +280,9 @@ class ResponseUnit(wiring.Component):
         op = s.order.request.op
 
         def among(ops):
-            """Whether the opcode is one of ``ops``."""
-            return reduce(or_, (op == one for one in ops))
+            """Whether the opcode is one of ``ops`` that the HUB knows."""
+            found = [op == one for one in ops if one in self.known]
+            return reduce(or_, found) if found else Const(0, 1)
 
         m.d.sync += [
             s.responding.eq(s.responds),
@@ -297,8 +300,8 @@ class ResponseUnit(wiring.Component):
             s.is_supervisor.eq(among(_SUPERVISOR)),
             s.is_count.eq(among([Op.STATUS_INPUT])),
             s.is_neighbour.eq(among([Op.STATUS_NEIGHBOUR, Op.STATUS_KIND])),
-            s.is_quiet.eq(among([HELLO, HELLO_ASK])),
-            s.is_unknown.eq(~among(row.op for row in _KNOWN)),
+            s.is_quiet.eq((op == HELLO) | (op == HELLO_ASK)),
+            s.is_unknown.eq(~among(row.op for row in COMMANDS)),
             s.is_test.eq((op & TEST).any()),
         ]
 

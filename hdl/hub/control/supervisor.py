@@ -86,6 +86,8 @@ class Supervisor(wiring.Component):
         Ports of the HUB.
     supervisors : int, optional
         Mask of the ports that may give supervisor commands after a reset; all if not given.
+    commands : tuple of Command
+        The commands that the HUB knows.
 
     Members
     -------
@@ -131,7 +133,7 @@ class Supervisor(wiring.Component):
         If ``ports`` is not an int from 2 to 128, or ``supervisors`` not a mask of them.
     """
 
-    def __init__(self, ports, supervisors=None):
+    def __init__(self, ports, supervisors=None, commands=COMMANDS):
         check_ports(ports)
         if supervisors is None:
             supervisors = (1 << ports) - 1
@@ -141,6 +143,7 @@ class Supervisor(wiring.Component):
             raise ValueError(f"supervisors of {ports} ports must be a mask of {ports} bits, not {supervisors:#x}")
         self.ports = ports
         self.supervisors = supervisors
+        self.known = {row.op for row in commands}
         bits = index_bits(ports)
         super().__init__(
             {
@@ -226,7 +229,7 @@ class Supervisor(wiring.Component):
             out.eq(is_absent(s.named, self.ports)),
         ]
         given = {one: Signal(name=f"gives_{one.name.lower()}") for one in _ALL}
-        m.d.comb += [signal.eq(op[:7] == one & 0x7F) for one, signal in given.items()]
+        m.d.comb += [signal.eq(op[:7] == one & 0x7F) for one, signal in given.items() if one in self.known]
 
         def names(*ops):
             """Whether the command is one of ``ops``."""

@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.3. The extra room an
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -47,7 +47,8 @@ class InputQueue(wiring.Component):
     pop : In(1)
         The oldest entry is taken. Only when ``valid``.
     level : Out(LEVEL_BITS)
-        Number of committed entries, without the oldest if it is ``valid``.
+        Number of committed entries, without the oldest if it is ``valid``. In a queue of 2048 entries or more the
+        highest bit tells that there are 1024 or more.
 
     Timing
     ------
@@ -100,6 +101,9 @@ class InputQueue(wiring.Component):
         address = Signal(bits)
         commits = Signal()
         reads = Signal()
+        level = unread
+        if len(unread) > LEVEL_BITS:
+            level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
             address.eq(committed + self.place),
             write_port.addr.eq(address),
@@ -111,7 +115,7 @@ class InputQueue(wiring.Component):
             reads.eq(read_port.en & (unread != 0)),
             self.oldest.eq(read_port.data),
             self.empty.eq(~self.valid & (unread == 0)),
-            self.level.eq(unread),
+            self.level.eq(level),
             # When room is short, one entry has been read already.
             self.full.eq(unread == self.capacity - 1),
             self.tight.eq(unread >= self.capacity - COMMAND_LENGTH),
@@ -128,14 +132,14 @@ class InputQueue(wiring.Component):
 
         if platform == "formal":
             look = storage.read_port(domain="comb")
-            level = Signal(bits)
-            m.d.comb += level.eq(unread + self.valid)
+            inside = Signal(bits)
+            m.d.comb += inside.eq(unread + self.valid)
             self.probes = SimpleNamespace(
-                address=look.addr, data=look.data, level=level, committed=committed, unread=unread
+                address=look.addr, data=look.data, level=inside, committed=committed, unread=unread
             )
             m.d.comb += [
-                Assert(level <= self.capacity, "the queue holds no more than its capacity"),
-                Assert(self.empty == (level == 0), "empty is told at once"),
+                Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
+                Assert(self.empty == (inside == 0), "empty is told at once"),
                 Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
             ]
         return m

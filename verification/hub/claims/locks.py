@@ -10,7 +10,7 @@ from nectar.hdl.link.symbol import command, packet
 from ..testbench import CLOSE_ALL, HUB, claim
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks",))
 async def a_lock_keeps_other_inputs_out_and_lets_its_holder_in(scene):
     """docs/hub.md, locks: opens of others are refused as LOCKED or wait; the holder opens, closes and opens again,
     and still has the lock."""
@@ -34,7 +34,7 @@ async def a_lock_keeps_other_inputs_out_and_lets_its_holder_in(scene):
     await scene.finish()
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks",))
 async def a_lock_taken_while_another_is_connected_keeps_the_next_one_out(scene):
     """docs/hub.md, locks: the connection that stands goes on, its owner may repeat its open, and the holder comes
     next."""
@@ -53,7 +53,7 @@ async def a_lock_taken_while_another_is_connected_keeps_the_next_one_out(scene):
     await scene.finish()
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks",))
 async def a_lock_is_had_by_one_input_and_waits_if_it_is_asked_to(scene):
     """H9, lock, lock retry, test lock: refused as LOCKED at once, or taken when it is given back; taking it twice is
     taking it once."""
@@ -88,7 +88,7 @@ async def a_lock_is_had_by_one_input_and_waits_if_it_is_asked_to(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks",))
 async def unlock_mine_gives_back_all_of_one_input_and_nothing_else(scene):
     """H9, unlock mine: locks of other inputs and all connections stay."""
     holder, other, *targets = scene.some(scene.ports)
@@ -107,7 +107,7 @@ async def unlock_mine_gives_back_all_of_one_input_and_nothing_else(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=5, timeout_ms=20)
+@claim(ports=5, timeout_ms=20, needs=("locks",))
 async def multicasts_that_lock_their_outputs_first_do_not_deadlock(scene):
     """The use of locks: sources lock overlapping sets in the order of the numbers, open them, send, and give them
     back; each set gets each packet whole."""
@@ -135,7 +135,7 @@ async def multicasts_that_lock_their_outputs_first_do_not_deadlock(scene):
     await scene.finish()
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks",))
 async def two_that_collect_locks_give_way_to_each_other(scene):
     """The use of lock reply: it is refused, so the one that came later gives back what it has, and tries again later
     with success."""
@@ -163,7 +163,7 @@ async def two_that_collect_locks_give_way_to_each_other(scene):
     await scene.finish()
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks",))
 async def the_own_port_is_nothing_that_an_input_has_unless_it_has_forced_its_lock(scene):
     """docs/hub.md, ports and parameters: *raise*, *lower* and *unlock* of the own port are NOT_MINE, whatever is
     connected to it; *force lock* gives it to the input, and *unlock* takes it back; *force connection* cannot.
@@ -189,7 +189,7 @@ async def the_own_port_is_nothing_that_an_input_has_unless_it_has_forced_its_loc
     await scene.finish(judged=False)
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks",))
 async def an_open_of_what_the_input_has_is_done_whatever_is_locked_at_that_moment(scene):
     """docs/hub.md, controller: *open* of what the input holds is done at once and does not look at the lock; another's
     *lock* of the output is decided some cycles before or behind it.
@@ -213,7 +213,7 @@ async def an_open_of_what_the_input_has_is_done_whatever_is_locked_at_that_momen
     await scene.finish()
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks",))
 async def a_forced_lock_is_taken_from_whoever_has_it(scene):
     """Force lock: set takes it, clear frees an output whose locker is gone; what waits for it goes on."""
     holder, manager, waiting, target = scene.some(4)

@@ -4,14 +4,13 @@
 import random
 
 from nectar.hdl.hub.commands import COMMANDS, REPLY, Error, Op
-from nectar.hdl.link.symbol import CONTROL_BIT, MAX_PACKET, Control, command, packet, reply
+from nectar.hdl.link.symbol import CONTROL_BIT, Control, command, packet, reply
 
 from ..streams import CODES
 from ..testbench import CLOSE_ALL, HUB, claim
 from ..traffic import neighbour_hub
 
 #: Symbols that an input queue holds.
-ROOM = MAX_PACKET + 128
 RESERVED = [code for code in range(CONTROL_BIT, 2 * CONTROL_BIT) if code not in CODES]
 
 
@@ -141,14 +140,14 @@ async def a_full_queue_drops_what_comes_on_top_and_counts_it(scene):
         scene.order(owner, Op.OPEN_RETRY, target)
         await scene.drain()
         scene.order(source, Op.OPEN_RETRY, target)
-        stream = [int(Control.START), *random.randbytes(ROOM - 5), *[0xAA] * more]
+        stream = [int(Control.START), *random.randbytes(scene.room - 5), *[0xAA] * more]
         scene.send(source, stream)
         await scene.run(len(stream) + 50)
         scene.send(owner, CLOSE_ALL)
         await scene.drain()
         got = scene.data(target)[before + 4 :]
         lost = len(stream) - len(got)
-        assert got == stream[: len(got)] and ROOM - 4 <= len(got), f"{len(got)} of {len(stream)} symbols"
+        assert got == stream[: len(got)] and scene.room - 4 <= len(got), f"{len(got)} of {len(stream)} symbols"
         assert lost >= more - 8
         assert await scene.errors(source, owner) == errors + lost
         scene.send(source, [int(Control.END)], CLOSE_ALL)
@@ -166,7 +165,7 @@ async def no_part_of_a_command_that_found_the_queue_full_has_an_effect(scene):
         scene.order(owner, Op.OPEN_RETRY, target)
         await scene.drain()
         scene.order(source, Op.OPEN_RETRY, target)
-        body = packet([already & 0xFF] * (ROOM - 4 - 2 - 8 + already))
+        body = packet([already & 0xFF] * (scene.room - 4 - 2 - 8 + already))
         scene.send(source, body, command(Op.STATUS_OUTPUT, HUB, target), CLOSE_ALL)
         await scene.run(len(body) + 60)
         asked = len(scene.replies(source))
@@ -203,7 +202,7 @@ async def a_command_gets_in_where_there_is_room_for_four_symbols_and_then_takes_
         scene.order(source, Op.OPEN_RETRY, target)
         await scene.run(20)
         scene.send(source, *streams)
-        await scene.run(ROOM + 80)
+        await scene.run(scene.room + 80)
         scene.send(owner, CLOSE_ALL)
         await scene.drain()
         counted = await scene.errors(source, owner) - errors
@@ -211,9 +210,9 @@ async def a_command_gets_in_where_there_is_room_for_four_symbols_and_then_takes_
         await scene.drain()
         return scene.data(target)[before + 4 : -4], len(scene.replies(source)) - asked, counted
 
-    passed, _, lost = await fill([0x55] * (ROOM + 20))
+    passed, _, lost = await fill([0x55] * (scene.room + 20))
     room = len(passed)
-    assert ROOM <= room <= ROOM + 3 and lost == ROOM + 20 - room
+    assert scene.room <= room <= scene.room + 3 and lost == scene.room + 20 - room
     order = command(Op.STATUS_OUTPUT, HUB, target)
     assert await fill([0x55] * (room - 3), order, [1, 2, 3, 4]) == ([0x55] * (room - 3) + [1, 2, 3], 0, 5)
     assert await fill([0x55] * (room - 4), order, [1, 2, 3, 4]) == ([0x55] * (room - 4) + [1, 2], 1, 2)
@@ -231,7 +230,7 @@ async def a_command_that_lost_its_first_symbols_stays_lost_when_room_appears(sce
         await scene.drain()
         scene.order(source, Op.OPEN_RETRY, target)
         filler = 0x40 + moment
-        body = [int(Control.START), *[filler] * (ROOM + 4)]
+        body = [int(Control.START), *[filler] * (scene.room + 4)]
         scene.send(
             source, body, command(Op.STATUS_OUTPUT, HUB, target), CLOSE_ALL, [None] * 100, packet([0xEE]), CLOSE_ALL
         )
@@ -240,7 +239,7 @@ async def a_command_that_lost_its_first_symbols_stays_lost_when_room_appears(sce
         got, answers = scene.data(target)[before + 4 :], scene.replies(source)[asked:]
         head = 1 + got.count(filler)
         rest = got[head:]
-        assert got[:head] == body[:head] and ROOM - 8 <= head
+        assert got[:head] == body[:head] and scene.room - 8 <= head
         assert answers in ([], [[Op.STATUS_OUTPUT, HUB, 0x80 | source]])
         assert rest in (CLOSE_ALL, packet([0xEE]) + CLOSE_ALL), f"a part of a command came out: {rest}"
         outcomes.add((bool(answers), rest == CLOSE_ALL))

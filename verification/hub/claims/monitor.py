@@ -40,7 +40,7 @@ def told(events):
     return [event[2:] for event in events]
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("monitor",))
 async def the_record_has_the_cycle_of_every_connection(scene):
     """H18: one packet after the other; from OPENED to the start at the pins, and from the close all's last symbol to
     CLOSED, it is always the same time."""
@@ -71,7 +71,7 @@ async def the_record_has_the_cycle_of_every_connection(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("monitor",))
 async def connections_of_all_ports_at_once_are_told_apart(scene):
     """H18: while all ports but one compete for outputs, OPENED comes in the order in which the packets come out, and
     CLOSED behind them."""
@@ -109,7 +109,7 @@ async def connections_of_all_ports_at_once_are_told_apart(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks", "monitor"))
 async def decisions_are_recorded_with_what_they_decide(scene):
     """docs/monitor.md: opened, refused, locked, unlocked, by force and by supervisor commands; what is held already
     is no event."""
@@ -150,7 +150,7 @@ async def decisions_are_recorded_with_what_they_decide(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks", "monitor"))
 async def a_time_out_is_recorded_before_what_it_ends(scene):
     """H20: TIMED_OUT of the input, then CLOSED of its outputs and UNLOCKED of its locks."""
     manager, source, target = random.sample(range(scene.ports), 3)
@@ -174,7 +174,7 @@ async def a_time_out_is_recorded_before_what_it_ends(scene):
     await scene.finish(judged=False)
 
 
-@claim()
+@claim(needs=("monitor",))
 async def the_hub_is_awake_while_it_records(scene):
     """docs/hub.md, Pins: idle is 0 as long as events are recorded, and comes back."""
     manager = random.randrange(scene.ports)

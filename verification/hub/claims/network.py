@@ -357,9 +357,9 @@ async def packet_switching_moves_a_packet_only_where_there_is_room(scene):
     the ready signal."""
     source, target = scene.some(2)
     scene.ends[target].answer = 2000
-    streams = [packet([n, *random.randbytes(MAX_PACKET - 1)]) + CLOSE_ALL for n in range(2)]
+    streams = [packet([n, *random.randbytes(scene.longest - 1)]) + CLOSE_ALL for n in range(2)]
     scene.send(source, command(Op.TEST_OPEN_RETRY, HUB, target), streams[0])
-    await scene.run(MAX_PACKET)
+    await scene.run(scene.longest)
     assert scene.readies(source) == 1, "the source has room again"
     scene.send(source, command(Op.TEST_OPEN_RETRY, HUB, target), streams[1])
     await scene.drain(10000)

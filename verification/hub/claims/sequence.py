@@ -137,7 +137,8 @@ async def compare_tables(scene, model):
     for port in range(scene.ports):
         scene.order(MANAGER, Op.MONITOR_READ_REPLY, port)
         await scene.agrees()
-    for port in random.sample(range(scene.ports), min(3, scene.ports)):
+    counting = range(scene.ports) if scene.has("monitor") else ()
+    for port in random.sample(counting, min(3, len(counting))):
         due = dict(enumerate(model.counters[port]))
         for counter, shown in (await scene.counters(port, MANAGER)).items():
             assert 1 <= shown <= due[counter], f"{counter!r} of port {port}: {shown} of {due[counter]}"

@@ -19,7 +19,7 @@ async def flags(scene, port, reader):
     return Flag(await scene.done(reader, Op.MONITOR_READ_REPLY, port))
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("locks", "monitor"))
 async def a_disabled_port_drops_what_arrives_and_nobody_opens_it(scene):
     """Disable and enable: frames are dropped with all they contain and counted, ready is not heard; enabled again,
     it works, with its ready bit 1."""
@@ -62,7 +62,7 @@ async def a_disabled_port_drops_what_arrives_and_nobody_opens_it(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks",))
 async def disable_closes_what_leads_to_and_from_the_port(scene):
     """Disable: its connections, those that lead there and its locks go; the lock on it stays; its queue is thrown
     away, which sends one ready."""
@@ -89,7 +89,7 @@ async def disable_closes_what_leads_to_and_from_the_port(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=20)
+@claim(ports=3, timeout_ms=20, needs=("monitor",))
 async def a_port_that_is_disabled_in_the_middle_of_its_stream_counts_no_error_for_it(scene):
     """docs/hub.md, errors: a disabled port counts nothing but what arrives then; what was in its queue is thrown
     away with its connections, not counted."""
@@ -154,7 +154,7 @@ async def a_looped_port_receives_what_it_sends(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks", "monitor"))
 async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
     """Reset queue: a waiting command is given up, what is behind it is thrown away, one ready is sent; connections,
     locks and others stay."""
@@ -189,7 +189,7 @@ async def reset_queue_frees_a_queue_that_its_source_cannot_reach(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks", "monitor"))
 async def reset_port_starts_a_port_afresh(scene):
     """Reset port: queue, connections from and to it, its locks and the lock on it, its ready bit; it says hello, and
     stays as enabled as it was."""
@@ -241,7 +241,7 @@ async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=20)
+@claim(ports=3, timeout_ms=20, needs=("locks", "monitor"))
 async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
     """Reset hub: not answered; connections, locks, ready bits, states, neighbours, counters, the watchdog's time,
     all as after a reset."""
@@ -282,7 +282,7 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4)
+@claim(ports=4, needs=("locks", "monitor"))
 async def a_forced_connection_takes_the_output_and_the_frame_under_way_is_cut(scene):
     """Force connection: to set, whoever has or locks the output; to clear, whatever leads there; the loser's data
     are dropped and counted once."""
@@ -326,7 +326,7 @@ async def a_forced_ready_bit_holds_packets_back_or_lets_them_go(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=40)
+@claim(ports=3, timeout_ms=40, needs=("locks", "monitor"))
 async def supervisor_commands_are_obeyed_only_from_ports_that_may(scene):
     """Allow supervisor: each of the 14 is refused with any parameter, leaves everything as it was, and is counted;
     then allowed again."""
@@ -368,7 +368,7 @@ async def supervisor_commands_are_obeyed_only_from_ports_that_may(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3)
+@claim(ports=3, needs=("monitor",))
 async def user_commands_never_change_what_supervisors_have_set(scene):
     """Every user command and every unknown opcode, with any parameter: enabled, looped and allowed stay as they are."""
     manager, source, disabled = scene.some(3)
@@ -386,7 +386,7 @@ async def user_commands_never_change_what_supervisors_have_set(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=60)
+@claim(ports=3, timeout_ms=60, needs=("locks", "monitor"))
 async def every_misuse_is_counted_under_its_name(scene):
     """docs/hub.md, errors: each kind of misuse, three times, counts three in its own counter and in the sum, and
     nothing in any other."""
@@ -429,7 +429,7 @@ async def every_misuse_is_counted_under_its_name(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=20)
+@claim(ports=3, timeout_ms=20, needs=("monitor",))
 async def a_lost_reply_is_counted_under_its_name(scene):
     """docs/hub.md, errors: a reply that found no room is lost at the port where it arrived."""
     manager, source, target = scene.some(3)

@@ -43,7 +43,7 @@ def good(row, target):
     return random.choice(special.get(row.op, [target if "port" in row.parameter else random.randrange(256)]))
 
 
-@claim(ports=3, timeout_ms=40)
+@claim(ports=3, timeout_ms=40, needs=("locks", "monitor"))
 async def every_command_is_done_with_its_effect_and_its_reply(scene):
     """H7 to H9: each of the 52, from random ports, with a connection and a lock beside it that must not feel it."""
     assert len(COMMANDS) == 52
@@ -116,7 +116,7 @@ async def state(scene, source, target, reader):
     ]
 
 
-@claim(ports=3, timeout_ms=60)
+@claim(ports=3, timeout_ms=60, needs=("locks", "monitor"))
 async def every_command_meets_each_of_its_errors(scene):
     """H9 and the column of errors: the reply bears the error, nothing else changes, and what is an error is counted
     once."""
@@ -152,7 +152,7 @@ async def every_command_meets_each_of_its_errors(scene):
     await scene.finish(judged=False)
 
 
-@claim(timeout_ms=20)
+@claim(timeout_ms=20, needs=("locks",))
 async def a_port_that_there_is_not_is_never_taken_for_the_one_that_its_low_bits_name(scene):
     """H9, BAD_PORT: the input has connected and locked all others, so that a command which lost bits of its
     parameter would find what it needs."""
@@ -188,7 +188,7 @@ async def a_port_that_there_is_not_is_never_taken_for_the_one_that_its_low_bits_
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=20)
+@claim(ports=3, timeout_ms=20, needs=("locks",))
 async def a_waiting_command_is_refused_when_its_output_is_disabled(scene):
     """docs/hub.md, supervisor commands: a waiting open or lock of a port that is disabled is refused with DISABLED,
     and counted; awaiting is not."""

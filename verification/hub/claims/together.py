@@ -65,7 +65,7 @@ async def stands(scene, models, ports, reader):
     assert tables in wanted, f"(owner, lock, ready) of ports {ports}: {tables}, possible: {wanted}"
 
 
-@claim(ports=4, timeout_ms=60)
+@claim(ports=4, timeout_ms=60, needs=("locks",))
 async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_other(scene):
     """H4, H11: each of the commands, with the same parameter, from two ports at once, each having what the command
     needs, or one of them, or none."""
@@ -84,7 +84,7 @@ async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_
     await scene.finish(judged=False)
 
 
-@claim(ports=4, timeout_ms=60)
+@claim(ports=4, timeout_ms=60, needs=("locks",))
 async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
     """H4, H11: what takes and what gives back the same output, from two ports at once."""
     pairs = [
@@ -126,7 +126,7 @@ async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4, timeout_ms=40)
+@claim(ports=4, timeout_ms=40, needs=("locks",))
 async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(scene):
     """docs/hub.md, controller: all others wait for one output or one lock; each of its ends lets exactly one of them
     in, all in the end."""
@@ -159,7 +159,7 @@ async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(sce
 @claim(ports=3, timeout_ms=20)
 async def all_ports_ask_the_same_in_the_same_cycle(scene):
     """H4: one decision a cycle; every port gets its answer, once and right, whatever is asked."""
-    for row in COMMANDS:
+    for row in scene.rows.values():
         if row.supervisor or "STATUS" not in row.op.name and "ECHO" not in row.op.name and "SIZE" not in row.op.name:
             continue
         param = random.randrange(scene.ports)

@@ -33,7 +33,7 @@ def timely(cycles):
     return TIME - BLUR <= cycles <= 2 * TIME + 2 * BLUR
 
 
-@claim(ports=3, timeout_ms=10)
+@claim(ports=3, timeout_ms=10, needs=("monitor",))
 async def a_connection_that_stands_still_is_closed_in_time(scene):
     """docs/hub.md, watchdog: after the time and before twice of it; its output's ready bit is set, one time-out is
     counted, late data are dropped."""
@@ -65,7 +65,7 @@ async def a_connection_that_stands_still_is_closed_in_time(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4, timeout_ms=10)
+@claim(ports=4, timeout_ms=10, needs=("locks",))
 async def locks_of_an_input_that_does_nothing_are_given_back(scene):
     """docs/hub.md, watchdog: all locks of the input, at once; those of an input that goes on are kept."""
     manager, source, active, target = scene.some(4)
@@ -87,7 +87,7 @@ async def locks_of_an_input_that_does_nothing_are_given_back(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4, timeout_ms=20)
+@claim(ports=4, timeout_ms=20, needs=("locks",))
 async def a_command_that_waits_is_given_up_in_time(scene):
     """docs/hub.md, watchdog: refused as GIVEN_UP; the ready bit that it waited for is set unless another input is
     connected there."""
@@ -128,7 +128,7 @@ async def a_command_that_waits_is_given_up_in_time(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=4, timeout_ms=10)
+@claim(ports=4, timeout_ms=10, needs=("monitor",))
 async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the_time(scene):
     """docs/hub.md, watchdog: the time of each begins when it comes to the head, so a queue is empty after as many
     time-outs, and two more, as there are commands in it.
@@ -157,7 +157,7 @@ async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the
     await scene.finish(judged=False)
 
 
-@claim(ports=3, timeout_ms=10)
+@claim(ports=3, timeout_ms=10, needs=("monitor",))
 async def half_a_command_is_taken_back_in_time(scene):
     """docs/hub.md, watchdog: what still comes of it is dropped without being counted; the next command is obeyed."""
     manager, source, target = scene.some(3)
@@ -244,7 +244,7 @@ async def the_watchdog_can_be_turned_off(scene):
     await scene.finish(judged=False)
 
 
-@claim(ports=2, timeout_ms=10)
+@claim(ports=2, timeout_ms=10, needs=("locks",))
 async def idle_tells_whether_the_watchdog_watches_something(scene):
     """docs/hub.md, pins: while something is held the clock must not stop, and when it has been ended the HUB is idle
     again."""
