@@ -3,7 +3,6 @@
 Host time and memory of whole runs, Python and start included, each in a process of its own. They depend on the machine:
 the targets are for one with two cores that has nothing else to do."""
 
-import random
 import resource
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from ...sim.topology import load
 from ...software.packet import MAX_DATA
+from .. import seeds
 from . import workloads
 from .outcome import Outcome
 
@@ -24,9 +24,9 @@ _POINTS, _FFT_S = 1 << 15, 30
 _FFT = Path(__file__).resolve().parents[2] / "examples" / "fft" / "fft1d.py"
 
 
-def scattered(topology, messages, seed=1):
-    """The tasks of a run in which each CAB sends ``messages`` of one whole packet to CABs that ``seed`` draws."""
-    rng = random.Random(seed)
+def scattered(topology, messages):
+    """The tasks of a run in which each CAB sends ``messages`` of one whole packet to CABs drawn at random."""
+    rng = seeds.rng("scattered", topology)
     count = len(load(topology).cabs)
     tasks, arriving = [], [0] * (count + 1)
     for number in range(1, count + 1):

@@ -9,6 +9,9 @@ import pytest
 
 from nectar.cli import main
 from nectar.sim import build
+from nectar.sim.kinds import kinds_of, library_of
+from nectar.sim.profile import PROTOTYPE
+from nectar.sim.topology import load
 from nectar.verification.cli.silence import without_progress
 
 NECTAR = Path(sys.executable).parent / "nectar"
@@ -90,5 +93,7 @@ def nectar(tmp_path):
 
 @pytest.fixture(scope="session")
 def simulator():
-    """Sees to it that the simulator is built, so that what is tested finds it."""
+    """Sees to it that the simulators are built, of RTL boards and of fast ones, so that what is tested finds them."""
+    topology = load("hub:2")
+    library_of(topology, PROTOTYPE, kinds_of(topology, PROTOTYPE, boards="fast"))
     return build.library()

@@ -22,6 +22,7 @@ def test_every_interface_has_its_row(nectar, simulator, boards):
     assert head.split() == ["1", "byte", "8", "kbyte"]
     assert [row[:26].strip() for row in rows] == [
         "shared memory, datagrams",
+        "memory of the nodes, DMA",
         "shared memory, byte stream",
         "datagram sockets",
         "stream sockets",
