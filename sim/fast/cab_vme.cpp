@@ -83,7 +83,6 @@ void Vme::follow(bool taken) {
 // The strobes of a transfer have been seen. `over`: so was the access of the transfer before, or ahead of this one.
 void Vme::begin(bool over) {
     const bool fast = later_ && in_data();
-    alive_ = held_.ds_n != 3;
     acknowledges_ = !iack_n_ && waits();
     if (acknowledges_) look_for(1);
     // What is not for this board is not looked at again.
@@ -170,7 +169,9 @@ std::uint32_t Vme::edge(const Write& write, bool taken, bool given, std::uint32_
     if (second_.ds_n == 3) fresh_ = true;
     switch (state_) {
         case State::WAITS:
-            if (fresh_ && second_.asks()) begin(over);
+            if (!fresh_ || !second_.asks()) break;
+            alive_ = before.ds_n != 3;
+            begin(over);
             break;
         case State::LOOKS:
             if (left_ > 0) --left_;
