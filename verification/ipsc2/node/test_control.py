@@ -100,7 +100,7 @@ class Reference:
 
 def access(model):
     """A random access."""
-    number = random.choice([*NUMBERS] * 3 + [random.getrandbits(10)])
+    number = random.choice([*NUMBERS]) ^ random.choice([0, 0, 0, 1 << random.randrange(10)])
     name = NUMBERS[number].name if number in NUMBERS else ""
     data = random.getrandbits(32)
     if name in model.addresses:
