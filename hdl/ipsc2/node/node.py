@@ -93,7 +93,8 @@ class Node(wiring.Component):
                 component = EnableInserter(moves)(component)
             return ResetInserter(reset)(component)
 
-        fetch, store, serializer, deserializer = Fetch(), Store(), Serializer(), Deserializer()
+        size = bus.memory_bytes
+        fetch, store, serializer, deserializer = Fetch(size), Store(size), Serializer(), Deserializer()
         width = len(fetch.words.payload.as_value())
         outward = fifo.SyncFIFOBuffered(width=width, depth=FIFO_WORDS)
         inward = fifo.SyncFIFOBuffered(width=len(store.words.payload.as_value()), depth=FIFO_WORDS)
