@@ -2,8 +2,8 @@
 //
 // build.py writes one small file for each kind of board that fills these structures. Every model is a board inside a
 // wrapper that registers its inputs (all but slept), so that what is set before an edge counts at the edge after it,
-// and no logic hangs on the inputs. The lines of a channel are set for the edge itself: behind them stands a register of
-// the board's own.
+// and no logic hangs on the inputs. The lines of a channel are set for the edge itself: behind them stands a register
+// of the board's own.
 #pragma once
 
 #include <cstdint>
