@@ -231,8 +231,8 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
 }
 
 // What the board's lines do at its edge, behind so many that were left out. Returns how many of these are left to tell
-// the board of. In its sleep the board's state has had a period of two ticks: if an odd number of them was left out, one
-// is made up for.
+// the board of. In its sleep the board's state has had a period of two ticks: if an odd number of them was left out,
+// one is made up for.
 std::int64_t Engine::tick(Board& board, std::int64_t edge, std::int64_t left_out) {
     const std::int64_t now = tick_of(edge);
     board.symbol = left_out > 0 || now <= board.stirred;
