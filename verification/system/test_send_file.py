@@ -50,7 +50,7 @@ SCENARIOS = {
     },
     "one HUB": {
         "circuit": (ONE_HUB, OTHER_CLOCKS, records.program(programs.file_by_circuit, "CAB1", "CAB2")),
-        "all to all, shifted clocks": (shifted(ONE_HUB), PROTOTYPE, records.program(programs.all_to_all)),
+        "all to all, shifted clocks": (shifted(ONE_HUB), PROTOTYPE, records.program(programs.all_to_all, 500)),
     },
     "one HUB at night": {
         "packets": (ONE_HUB, PROTOTYPE, records.program(programs.file_by_packets, "CAB3", "CAB1")),
