@@ -67,10 +67,8 @@ async def there_and_back(system, arguments):
     return returned
 
 
-async def all_to_all(system, arguments):
-    """Every CAB sends a message of its own length to every other, all at once; ``arguments``: what lengths are below,
-    1500 bytes if left out."""
-    (below,) = arguments or (1500,)
+async def all_to_all(system, arguments, below=1500):
+    """Every CAB sends a message of its own length, shorter than ``below`` bytes, to every other, all at once."""
     names = [cab.name for cab in system.cabs]
     expected = {name: [] for name in names}
     for source in names:
