@@ -53,6 +53,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports", "16 ports, early", "16 ports"))
+)
 def test_crossbar(configuration, claim):
     bench.check(configuration, claim)
