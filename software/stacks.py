@@ -4,8 +4,8 @@ import importlib
 
 __all__ = ["NoSoftware", "system_of"]
 
-#: Name of a machine → module here, and its class, made by ``of(machine, topology, profile, limit_ps=, seed=, routes=)``
-#: as ``System`` is.
+#: Name of a machine → module here, and its class, which is made as ``System`` is by
+#: ``of(machine, topology, profile, limit_ps=, seed=, routes=)``.
 _STACKS = {"nectar": ("system", "System")}
 
 
