@@ -32,13 +32,23 @@ def tree(path):
     return ast.parse(path.read_text(), str(path.relative_to(ROOT)))
 
 
+def _imports(statements):
+    """The statements that import, anywhere in ``statements``: without their expressions a sixth of the time."""
+    for node in statements:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        else:
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                yield from _imports(getattr(node, field, ()))
+
+
 @functools.cache
 def imported(path):
     """Absolute names of the modules that the file imports, and of what it takes from them, anywhere in it: a tuple."""
     relative = path.relative_to(ROOT)
     package = HOUSE.get(relative.parts[0], relative.parts[0]).split(".") + list(relative.parts[1:-1])
     names = []
-    for node in ast.walk(tree(path)):
+    for node in _imports(tree(path).body):
         if isinstance(node, ast.Import):
             names += (item.name for item in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -58,11 +58,14 @@ def test_a_header_is_five_words_with_its_probe_in_front():
     assert int.from_bytes(header.pack()[2:4], "big") == 3 ^ 5
 
 
-@pytest.mark.parametrize(("peer", "growth"), [(1, 0), (3, 1)])
-def test_a_message_of_no_bytes_takes_350_us(peer, growth):
-    """D5: within 5 %; each further hop takes a microsecond at most."""
+def test_a_message_of_no_bytes_takes_350_us_and_little_more_for_a_further_hop():
+    """D5: within 5 %. "A few microseconds" build the path through a further node."""
     with Cube(2) as cube:
-        assert 350 * 0.95 <= latency(cube, peer, 0) <= 350 * 1.05 + growth
+        neighbour = latency(cube, 1, 0)
+    with Cube(2) as cube:
+        further = latency(cube, 3, 0)
+    assert 350 * 0.95 <= neighbour <= 350 * 1.05
+    assert 0.5 < further - neighbour < 3
 
 
 def test_very_large_messages_have_more_than_2_7_mbyte_a_second():
