@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +16,7 @@ __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """Selectors without registers.
+    """Selectors without registers, and whether the outputs of an input can take a symbol.
 
     Parameters
     ----------
@@ -33,6 +33,10 @@ class Crossbar(wiring.Component):
         For each input: its symbol, and that the symbol goes to all outputs connected in this cycle.
     targets, owner : as in StatusTable
         The status table. No input is connected to the output of its own port.
+    space : In(ports)
+        Outputs that can take a symbol.
+    listened, blocked : Out(ports), Out(ports)
+        Inputs to which outputs listen; inputs one of whose outputs cannot take a symbol.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output: the symbol of its input, and that the symbol comes in this cycle.
 
@@ -56,6 +60,9 @@ class Crossbar(wiring.Component):
                 "move": In(ports),
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
+                "space": In(ports),
+                "listened": Out(ports),
+                "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
                 "push": Out(ports),
             }
@@ -65,7 +72,12 @@ class Crossbar(wiring.Component):
         m = Module()
         ports = range(self.ports)
         beats = [beat.as_value() for beat in self.beat]
-        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], self.targets[i] & ~(1 << i), 0) for i in ports)))
+        outputs = [self.targets[i] & ~(1 << i) for i in ports]
+        m.d.comb += [
+            self.push.eq(reduce(or_, (Mux(self.move[i], outputs[i], 0) for i in ports))),
+            self.listened.eq(Cat(mask.any() for mask in outputs)),
+            self.blocked.eq(Cat((mask & ~self.space).any() for mask in outputs)),
+        ]
         for o in ports:
             others = [i for i in ports if i != o]
             if self.early:

@@ -37,7 +37,6 @@ class _Signals:
     def __init__(self, ports):
         self.reset = Signal(init=1)
         self.hub_id = Signal(8, reset_less=True)
-        self.space = Signal(ports)  # the output takes a symbol
         self.active = Signal(ports)
         self.arrived = Signal(ports)  # a symbol has arrived
         self.held = Signal(ports)
@@ -199,8 +198,9 @@ class Hub(wiring.Component):
             central.level[n].eq(source.level),
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
-            crossbar.targets[n].eq(source.control.targets),
-            source.crossbar.space.eq(s.space),
+            crossbar.targets[n].eq(central.targets[n]),
+            source.crossbar.connected.eq(crossbar.listened[n]),
+            source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),
             s.events[n][CounterId.OPENED].eq(central.opened[n]),
         ]
@@ -213,7 +213,7 @@ class Hub(wiring.Component):
         m.d.comb += [
             sink.beat.eq(crossbar.out[n]),
             sink.push.eq(crossbar.push[n]),
-            s.space[n].eq(sink.space),
+            crossbar.space[n].eq(sink.space),
             crossbar.owner[n].eq(central.owner[n]),
             central.ready[n].eq(sink.ready),
             central.ready_bit[n].eq(sink.ready_bit),

@@ -87,17 +87,6 @@ class BoardDriver:
         self.now = 0  # clock edges, slept ones too
         self.host_requests = deque()
         self.has_host = hasattr(dut, "host__cyc")
-        # cocotb looks for a pin at each use, which takes longer than to read it.
-        names = [
-            "idle",
-            "irq",
-            "wake_in",
-            "rst",
-            *(f"bus__{name}" for name in ("ready", "done", "error", "read_data")),
-            "fiber__tx__valid",
-            *(["host__ack", "host__err", "host__dat_r"] if self.has_host else []),
-        ]
-        self._pins = {name: getattr(dut, name) for name in names}
         self._sleep = 0
 
     def disturbed(self):
@@ -155,7 +144,7 @@ class BoardDriver:
 
     async def cycle(self):
         """One clock cycle."""
-        pins = self._pins
+        pin = self.clock.pin
         waiting = bool(self.requests)  # other tasks may add to them in the middle of the cycle
         request = self.requests[0] if waiting else None
         if request is not None:
@@ -181,16 +170,16 @@ class BoardDriver:
             self._ask(asks)
 
         await self.clock.settle()
-        self._answer(pins)
-        if asks is not None and (pins["host__ack"].value or pins["host__err"].value):
+        self._answer(pin)
+        if asks is not None and (pin("host__ack") or pin("host__err")):
             self.host_requests.popleft()
             asks.done, asks.error, asks.data = (
                 self.cycles,
-                bool(pins["host__err"].value),
-                int(pins["host__dat_r"].value),
+                bool(pin("host__err")),
+                pin("host__dat_r"),
             )
             self.answered(asks)
-        if waiting and (request is None or pins["bus__ready"].value):
+        if waiting and (request is None or pin("bus__ready")):
             self.requests.popleft()
             if request is not None:
                 request.taken = self.cycles
@@ -198,8 +187,8 @@ class BoardDriver:
         self._source.sample()
         self._sink.sample()
         await self.clock.edge()
-        nothing = request is None and arrives is None and asks is None and not pins["rst"].value
-        self._stand_by(pins, undisturbed=nothing and not self.disturbed())
+        nothing = request is None and arrives is None and asks is None and not pin("rst")
+        self._stand_by(pin, undisturbed=nothing and not self.disturbed())
 
     def answered(self, access):
         """Called with each Access when it has been answered."""
@@ -214,25 +203,25 @@ class BoardDriver:
                 host__we=access.write, host__adr=access.address >> 2, host__sel=access.select, host__dat_w=access.value
             )
 
-    def _answer(self, pins):
-        if pins["bus__done"].value:
+    def _answer(self, pin):
+        if pin("bus__done"):
             access = self.outstanding.popleft()
             access.done = self.cycles
-            access.irq = bool(pins["irq"].value)
-            access.error = bool(pins["bus__error"].value)
-            access.data = int(pins["bus__read_data"].value)
+            access.irq = bool(pin("irq"))
+            access.error = bool(pin("bus__error"))
+            access.data = pin("bus__read_data")
             assert not (access.error or access.write) or access.data == 0, "read data without a read"
             self.answered(access)
         else:
-            assert not pins["bus__error"].value, "an error without a response"
+            assert not pin("bus__error"), "an error without a response"
 
-    def _stand_by(self, pins, undisturbed):
+    def _stand_by(self, pin, undisturbed):
         """What the board says after the edge; one that was idle, and to which nothing happened, says the same again."""
         before = (self.idle, self.irq, self.wake_in > 0)
-        self.idle = bool(pins["idle"].value)
-        self.irq = bool(pins["irq"].value)
-        self.wake_in = int(pins["wake_in"].value)
-        offers = bool(pins["fiber__tx__valid"].value)
+        self.idle = bool(pin("idle"))
+        self.irq = bool(pin("irq"))
+        self.wake_in = pin("wake_in")
+        offers = bool(pin("fiber__tx__valid"))
         if self.idle:
             assert not self.outstanding, "idle with an access under way"
             assert not offers, "idle with a symbol to send"

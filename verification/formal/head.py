@@ -39,8 +39,8 @@ class HeadProof(wiring.Component):
             head.entry,
             head.valid,
             head.hub_id,
-            control.targets,
-            crossbar.space,
+            crossbar.connected,
+            crossbar.blocked,
             control.done,
             control.value,
             head.answer.ready,
@@ -54,7 +54,7 @@ class HeadProof(wiring.Component):
 
         # Where in a command of the stream the next symbol stands, and whether it is a close all.
         place, closing_command = Signal(2), Signal()
-        leaves, takes, accepts, blocked, last = Signal(), Signal(), Signal(), Signal(), Signal()
+        leaves, takes, accepts, last = Signal(), Signal(), Signal(), Signal()
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
         passes, takes_parameter, executes, ends, waits, closes = (
@@ -104,8 +104,7 @@ class HeadProof(wiring.Component):
         passing, here = Signal(), Signal()
         m.d.comb += [
             passing.eq(passes | waits & control.resume),
-            blocked.eq((control.targets & ~crossbar.space) != 0),
-            leaves.eq(passing & head.valid & ~own & ~blocked & ~head.halt),
+            leaves.eq(passing & head.valid & ~own & ~crossbar.blocked & ~head.halt),
             takes.eq(passing & head.valid & own & ~asked & ~answers & ~head.halt),
             accepts.eq(passing & head.offer & ~asked & ~answers & ~head.halt),
             wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
@@ -131,7 +130,7 @@ class HeadProof(wiring.Component):
                 command.op.eq(head.offered),
                 command.param.eq(entry),
             ]
-        with m.If(leaves & last & (control.targets != 0)):
+        with m.If(leaves & last & crossbar.connected):
             m.d.sync += [passes.eq(0), waits.eq(0), closes.eq(1)]
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
@@ -148,7 +147,7 @@ class HeadProof(wiring.Component):
                 m.d.sync += giving_up.eq(head.halt | head.expired)
         with m.If(ends):
             m.d.sync += [ends.eq(0), passes.eq(1)]
-        with m.If(closes & (control.targets == 0)):
+        with m.If(closes & ~crossbar.connected):
             m.d.sync += [closes.eq(0), passes.eq(1)]
 
         responds, refusal = Signal(), Signal(8)
@@ -250,10 +249,10 @@ PROOFS = [
             "a ready signal is sent for what still waits": Fault(
                 Head, "start_left", lambda was, s: s.valid & is_start(s.entry)
             ),
-            "no ready signal for a start that is dropped": Fault(Head, "start_left", lambda was, s: was & s.connected),
-            "a symbol goes on when one output can take it": Fault(
-                Head, "blocked", lambda was, s: s.connected & ~(s.control__targets & s.crossbar__space).any()
+            "no ready signal for a start that is dropped": Fault(
+                Head, "start_left", lambda was, s: was & s.crossbar__connected
             ),
+            "a symbol goes on when an output cannot take it": Fault(Head, "may_leave", lambda was, s: was | s.willing),
             "a command is taken before the one before is answered": Fault(
                 Head, "willing", lambda was, s: ~s.holds & ~s.halt & ~s.answering
             ),

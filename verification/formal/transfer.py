@@ -39,7 +39,6 @@ class TransferProof(wiring.Component):
         table, crossbar = StatusTable(self.ports), Crossbar(self.ports, early=self.direct)
         m.submodules.table = look_into(table, platform)
         m.submodules.crossbar = look_into(crossbar, platform)
-        space = Signal(self.ports)
 
         # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
         entered, was_connected = Signal(self.ports), Signal(self.ports)
@@ -97,9 +96,9 @@ class TransferProof(wiring.Component):
                 control.fault.eq(AnySeq(5)),
                 control.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
-                control.targets.eq(table.targets[n]),
                 control.mine.eq(table.mine[n]),
-                head.crossbar.space.eq(space),
+                head.crossbar.connected.eq(crossbar.listened[n]),
+                head.crossbar.blocked.eq(crossbar.blocked[n]),
                 table.port[n].eq(control.request.param),
                 table.close_one[n].eq(control.close_one),
                 table.close_mine[n].eq(control.close_mine | AnySeq(1)),
@@ -111,7 +110,7 @@ class TransferProof(wiring.Component):
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
-                space[n].eq(port.space),
+                crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
                 port.ended.eq(table.ended[n]),
@@ -197,8 +196,21 @@ PROOFS = [
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
             "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
-            "a head does not look for room": Fault(Head, "blocked", lambda was, s: 0),
+            "a head does not look for room": Fault(Crossbar, "blocked", lambda was, s: 0),
+            "a symbol goes on when one output can take it": Fault(
+                Crossbar,
+                "blocked",
+                lambda was, s: Cat(
+                    s[f"targets__{n}"].any() & ~(s[f"targets__{n}"] & s.space).any() for n in range(len(was))
+                ),
+            ),
             "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
+        },
+        searches={
+            # An input of two ports has one output at most.
+            "a symbol goes on when one output can take it": Attempt(
+                lambda: TransferProof(3, True), mode="bmc", depth=14
+            ),
         },
     )
 ]

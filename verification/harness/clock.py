@@ -5,12 +5,22 @@ settled, and the edge comes last; so a bench sees each cycle as the registers of
 """
 
 import cocotb
+from cocotb import simulator
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 
 __all__ = ["RunningClock", "StepClock", "begin", "start_clock"]
 
 _HALF_PS = 5000
+
+
+def reader(name):
+    """What gives the bits of the top's pin ``name``, a text of binary digits. cocotb makes a LogicArray of them first:
+    the benches of response unit and fiber in take 18 % and 12 % longer with that."""
+    pin = simulator.get_root_handle(None).get_handle_by_name(name)
+    if pin is None:
+        raise AttributeError(f"the top has no pin {name}")
+    return pin.get_signal_val_binstr
 
 
 class _Pins:
@@ -25,6 +35,7 @@ class _Pins:
         self.inputs = {}
         self.cycles = 0
         self._handles = {}
+        self._readers = {}
         self._agents = []
 
     def handle(self, name):
@@ -40,7 +51,10 @@ class _Pins:
 
     def pin(self, name):
         """Value of a pin, as an int."""
-        return int(self.handle(name).value)
+        read = self._readers.get(name)
+        if read is None:
+            read = self._readers[name] = reader(name)
+        return int(read(), 2)
 
     def drive(self, **values):
         """Sets inputs, for this cycle and the next ones."""

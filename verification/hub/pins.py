@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from ..bench import elaborated
+from ..harness.clock import reader
 from ..system.verilog import pins
 from .monitors import Agents
 from .streams import Violation
@@ -86,7 +87,8 @@ class Pins:
         #: What the HUB offered at each port in the cycle behind a reset of one cycle: it was from before.
         self.stale = []
         self.ports = len(dut.ready)
-        self._offered, self._arriving, self._ready, self._idle = dut.offered, dut.arriving, dut.ready, dut.idle
+        self._arriving, self._ready = dut.arriving, dut.ready
+        self._offered, self._idle = reader("offered"), reader("idle")
         self._valid = (1 << self.ports) - 1
         self._shifts = [self.ports + _PAYLOAD_BITS * port for port in range(self.ports)]
         self._driven = None
@@ -117,7 +119,7 @@ class Pins:
 
     def _look(self):
         """What the HUB offers at each port: a symbol or None."""
-        vector = int(self._offered.value)
+        vector = int(self._offered(), 2)
         offered = [None] * self.ports
         if vector & self._valid:
             for port, shift in enumerate(self._shifts):
@@ -152,7 +154,7 @@ class Pins:
             if self._resets == 1:
                 self.stale, offered = offered, [None] * self.ports
             self._resets = 0
-        self._drive(*self.bed.step(offered, bool(int(self._idle.value))))
+        self._drive(*self.bed.step(offered, self._idle() == "1"))
 
     async def cycles(self, count):
         """``count`` clock cycles."""

@@ -17,7 +17,7 @@ CONFIGURATIONS = {
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
     """H1, H10: any input to any number of outputs, all pairs at the same time; an output that is not connected gets
-    nothing."""
+    nothing. An input is blocked while one of its outputs cannot take a symbol."""
     count, early = CONFIGURATIONS[inside()]
     ports = range(count)
     seen = set()
@@ -25,6 +25,8 @@ async def takes_every_symbol_to_all_its_outputs(dut):
         sends = [random.getrandbits(10) for _ in ports]
         moves = [random.random() < 0.7 for _ in ports]
         owner = [random.choice([None, *(i for i in ports if i != o)]) for o in ports]
+        space = random.choice([random.getrandbits(count), (1 << count) - 1])
+        dut.space.value = space
         dut.move.value = sum(move << n for n, move in enumerate(moves))
         for n in ports:
             getattr(dut, f"beat__{n}").value = sends[n]
@@ -33,6 +35,9 @@ async def takes_every_symbol_to_all_its_outputs(dut):
             getattr(dut, f"owner__{n}").value = random.choice(ports) if owner[n] is None or early else owner[n]
         await Timer(1, unit="ns")
         push = int(dut.push.value)
+        outputs = [sum((i == n) << o for o, i in enumerate(owner)) for n in ports]
+        assert int(dut.listened.value) == sum((mask != 0) << n for n, mask in enumerate(outputs))
+        assert int(dut.blocked.value) == sum((mask & ~space != 0) << n for n, mask in enumerate(outputs))
         for o, i in enumerate(owner):
             assert (push >> o & 1) == (i is not None and moves[i]), f"output {o} listens to {i}"
             if push >> o & 1:
@@ -48,6 +53,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("2 ports, early", "2 ports", "16 ports, early", "16 ports"))
+)
 def test_crossbar(configuration, claim):
     bench.check(configuration, claim)

@@ -57,11 +57,11 @@ class Central(wiring.Component):
 
     Members
     -------
-    port : In(ControlPort(ports)).array(ports)
+    port : In(ControlPort()).array(ports)
         The ports. There is one response in a cycle: all ports get its ``done``, ``value``, ``fault`` and ``quiet``.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
-    closed, connected, owner, ended : as in StatusTable
+    closed, targets, connected, owner, ended : as in StatusTable
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
@@ -101,9 +101,10 @@ class Central(wiring.Component):
         bits = index_bits(ports)
         super().__init__(
             {
-                "port": In(ControlPort(ports)).array(ports),
+                "port": In(ControlPort()).array(ports),
                 "expired": In(ports),
                 "closed": In(ports),
+                "targets": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -175,7 +176,6 @@ class Central(wiring.Component):
                 port.response_valid.eq(answers.response_valid[n]),
                 table.port[n].eq(port.request.param),
                 table.close_one[n].eq(port.close_one),
-                port.targets.eq(table.targets[n]),
                 port.mine.eq(table.mine[n]),
             ]
             _give(m, port, answers, "done", "value", "fault", "quiet")
@@ -220,7 +220,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.

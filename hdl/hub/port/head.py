@@ -21,8 +21,6 @@ class _Signals:
 
     def __init__(self):
         # What leaves the queue.
-        self.connected = Signal()
-        self.blocked = Signal()  # an output to which this port is connected has no space
         self.may_leave = Signal()  # a symbol may leave
         self.leaves = Signal()  # a symbol leaves
         self.takes = Signal()  # the opcode of a command is taken out of the queue
@@ -70,9 +68,9 @@ class Head(wiring.Component):
         a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
-    crossbar : Out(CrossbarPort(ports))
+    crossbar : Out(CrossbarPort())
         The way of symbols to the outputs.
-    control : Out(ControlPort(ports))
+    control : Out(ControlPort())
         The controller and the status table.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
@@ -123,8 +121,8 @@ class Head(wiring.Component):
                 "accept": Out(1),
                 "halt": In(1),
                 "expired": In(1),
-                "crossbar": Out(CrossbarPort(ports)),
-                "control": Out(ControlPort(ports)),
+                "crossbar": Out(CrossbarPort()),
+                "control": Out(ControlPort()),
                 "start_left": Out(1),
                 "answer": Out(stream.Signature(Reply)),
                 **{name: Out(1) for name in FAULTS.values()},
@@ -154,7 +152,7 @@ class Head(wiring.Component):
             with m.State("WAIT"):
                 self._wait(m, s)
             with m.State("CLOSING"):
-                with m.If(~s.connected):
+                with m.If(~self.crossbar.connected):
                     m.next = "PASS"
         m.d.comb += [
             self.holds.eq(~state.ongoing("PASS")),
@@ -177,8 +175,6 @@ class Head(wiring.Component):
         that are connected have space."""
         control = self.control
         m.d.comb += [
-            s.connected.eq(control.targets.any()),
-            s.blocked.eq((control.targets & ~self.crossbar.space).any()),
             s.leaves.eq(s.may_leave & self.valid & ~self.own),
             s.takes.eq(self.willing & self.valid & self.own),
             self.accept.eq(self.willing & self.offer),
@@ -190,7 +186,7 @@ class Head(wiring.Component):
         """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
         command is accepted, or connections have to end."""
         m.d.comb += [
-            s.may_leave.eq(~self.halt & ~s.blocked),
+            s.may_leave.eq(~self.halt & ~self.crossbar.blocked),
             self.willing.eq(~self.halt & s.idle),
         ]
         with m.If(s.takes):
@@ -221,7 +217,7 @@ class Head(wiring.Component):
         """State WAIT, from cycle t + 3 on: until ``resume`` or the response. From the cycle of ``resume`` on symbols
         leave, and the response is still to come."""
         control = self.control
-        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~s.blocked)
+        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~self.crossbar.blocked)
         with m.If(control.resume | control.response_valid):
             m.next = "PASS"
         with m.Else():
@@ -237,10 +233,10 @@ class Head(wiring.Component):
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
             self.crossbar.move.eq(s.leaves),
-            drops.eq(s.leaves & ~s.connected & ~closes & ~s.last_but_one & ~s.last),
+            drops.eq(s.leaves & ~self.crossbar.connected & ~closes & ~s.last_but_one & ~s.last),
             self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             self.crossbar.beat.closes.eq(s.last),
-            s.closed.eq(s.leaves & s.last & s.connected),
+            s.closed.eq(s.leaves & s.last & self.crossbar.connected),
             self.start_left.eq(s.leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
@@ -326,10 +322,7 @@ class Head(wiring.Component):
         control, crossbar = self.control, self.crossbar
         m.d.comb += [
             Assert(~self.pop | self.valid, "only what is there is taken"),
-            Assert(
-                ~crossbar.move | ~(control.targets & ~crossbar.space).any(),
-                "no symbol goes where there is no space",
-            ),
+            Assert(~(crossbar.move & crossbar.blocked), "no symbol goes where there is no space"),
             Assert(~(control.close_one | control.close_mine | s.not_done) | s.ends),
             Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
         ]

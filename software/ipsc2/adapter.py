@@ -1,0 +1,106 @@
+"""NX/2's hold on the DMA controller: messages out one after the other, a place for the next message in.
+
+Source: P. Pierce, "The NX/2 Operating System" (1988), section 2.3. Registers: docs/ipsc2-node.md.
+"""
+
+from collections import deque
+from struct import Struct
+
+from ...hdl.ipsc2.node.registers import REG, Irq
+from ..errors import ProgramError
+from .layout import HEAD_WORDS, HEADER_BYTES, words
+
+__all__ = ["Adapter"]
+
+_PENDING, _ENABLE = REG["IRQ_PENDING"].address, REG["IRQ_ENABLE"].address
+_OUT_ADDRESS, _OUT_AREA = REG["OUT_ADDRESS"].address, REG["OUT_AREA"].address
+_IN_ADDRESS, _IN_HEAD = REG["IN_HEAD_ADDRESS"].address, REG["IN_HEAD"].address
+_BODY_ADDRESS, _BODY = REG["IN_BODY_ADDRESS"].address, REG["IN_BODY"].address
+_LAST = 1 << REG["OUT_AREA"].field("last").low
+_BAD, _CUT, _TOO_LONG = (1 << REG["IN_RESULT"].field(name).low for name in ("bad", "cut", "too_long"))
+_ARRIVED, _SENT, _REFUSED = (1 << irq for irq in (Irq.ARRIVED, Irq.SENT, Irq.REFUSED))
+#: IRQ_PENDING, IN_RESULT.
+_WORDS = Struct(">II")
+
+
+class Adapter:
+    """The channels of DMA of a node, and its interrupts.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    header : int
+        Byte address of the place for the header that goes out.
+    head : int
+        Byte address of the place for the first message.
+    on_arrival : coroutine function(head: int) → int
+        At interrupt level: a message has arrived at ``head``. Returns the place for the next one.
+    on_launch : callable(header: Header) → Header
+        The header is about to go out.
+    """
+
+    __slots__ = ("kernel", "door", "header", "head", "on_arrival", "on_launch", "_out")
+
+    def __init__(self, kernel, header, head, on_arrival, on_launch):
+        self.kernel = kernel
+        self.door = kernel.door
+        self.header, self.head = header, head
+        self.on_arrival, self.on_launch = on_arrival, on_launch
+        self._out = deque()  # (Header, byte address, bytes, on_sent); the first is in the hardware
+        kernel.boot.append(self._boot)
+
+    def _boot(self):
+        self.door.attach(self.handle)
+        self._arm()
+        self.door.write(_ENABLE, _ARRIVED | _SENT | _REFUSED)
+
+    def _arm(self):
+        self.door.write(_IN_ADDRESS, self.head)
+        self.door.write(_IN_HEAD, HEAD_WORDS)
+
+    def body(self, address, length):
+        """A place for what of the next long message does not fit into the head: ``length`` bytes at ``address``."""
+        self.door.write(_BODY_ADDRESS, address)
+        self.door.write(_BODY, words(length))
+
+    def post(self, header, address=0, size=0, on_sent=None):
+        """Sends a message: a header and ``size`` bytes at ``address``. From interrupt level, or with interrupts held
+        off. ``on_sent()`` is called at interrupt level when all of it is in the network."""
+        self._out.append((header, address, size, on_sent))
+        if len(self._out) == 1:
+            self._launch()
+
+    def _launch(self):
+        door = self.door
+        header, address, length, _ = self._out[0]
+        door.spend(self.kernel.costs.launch)
+        door.write_block(self.header, self.on_launch(header).pack())
+        door.write(_OUT_ADDRESS, self.header)
+        door.write(_OUT_AREA, HEADER_BYTES // 4 | (0 if length else _LAST))
+        if length:
+            door.write(_OUT_ADDRESS, address)
+            door.write(_OUT_AREA, words(length) | _LAST)
+
+    async def handle(self):
+        """The interrupt handler, as the door starts it."""
+        door, costs, name = self.door, self.kernel.costs, self.kernel.name
+        door.spend(costs.interrupt_entry)
+        pending, result = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
+        if pending & _REFUSED:
+            raise ProgramError(f"{name}: the router has refused a message: there is no way to its node")
+        if pending & _SENT:
+            door.spend(costs.sent)
+            door.write(_PENDING, _SENT)
+            *_, on_sent = self._out.popleft()
+            if self._out:
+                self._launch()
+            if on_sent is not None:
+                on_sent()
+        if pending & _ARRIVED:
+            if result & (_BAD | _CUT | _TOO_LONG):
+                raise ProgramError(
+                    f"{name}: a message has arrived damaged (IN_RESULT 0x{result:08X}): hardware failure"
+                )
+            self.head = await self.on_arrival(self.head)
+            self._arm()
+        door.spend(costs.interrupt_exit)

@@ -1,0 +1,61 @@
+"""The header of NX/2's messages and the numbers of its protocols. docs/nx2.md explains them.
+
+Source: P. Pierce, "The NX/2 Operating System" (1988), section 3: messages of at most 100 bytes in one trip, longer ones
+in three. The layout of the header and the number of buffers are ours; the paper gives none.
+"""
+
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+__all__ = ["BUFFERS", "BUFFER_BYTES", "HEADER_BYTES", "HEAD_WORDS", "SHORT", "Header", "Kind", "words"]
+
+#: Bytes of a message that takes one trip, at most (paper, section 3.1).
+SHORT = 100
+#: Short buffers that a node reserves for each other node.
+BUFFERS = 4
+
+_HEADER = Struct(">BBHBBBxIII")
+HEADER_BYTES = _HEADER.size
+#: Words of the place for the next message: the header and a short message.
+HEAD_WORDS = (HEADER_BYTES + SHORT) // 4
+#: Bytes from one short buffer to the next.
+BUFFER_BYTES = 128
+
+
+class Kind(IntEnum):
+    """What a message on the wire is."""
+
+    SHORT = 1  # a whole message; takes a short buffer of the receiver
+    PROXY = 2  # stands for a long message; takes a short buffer of the receiver
+    GRANT = 3  # asks for the long message ``number``
+    DATA = 4  # a long message
+    RETURN = 5  # nothing but returned buffers
+
+
+class Header(NamedTuple):
+    """The first five words of each message."""
+
+    kind: int
+    source: int  # node
+    probe: int
+    returned: int  # short buffers of the addressee's, given back to it
+    pid: int  # process that the message is for
+    source_pid: int
+    type: int
+    length: int  # bytes of the whole message
+    number: int  # of the long message at its source
+
+    def pack(self):
+        """Its bytes."""
+        return _HEADER.pack(*self)
+
+    @classmethod
+    def unpack(cls, data):
+        """The Header that ``data`` (HEADER_BYTES) holds."""
+        return cls(*_HEADER.unpack(data))
+
+
+def words(length):
+    """Words of 32 bits that ``length`` bytes fill."""
+    return (length + 3) // 4
