@@ -1,9 +1,10 @@
 """Every figure of the papers that this project reproduces, with where it stands and what measures it here.
 
-D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers", I is "The NX/2 Operating System" (1988).
+D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers", I is "The NX/2 Operating System" (1988),
+J is "The iPSC/2 Direct-Connect Communications Technology" (1988), K is "The iPSC/2 Node Architecture" (1988).
 """
 
-from . import board, layers, mpi, network, nodes, pins, protocols
+from . import board, cube, layers, mpi, network, nodes, pins, protocols
 from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
@@ -147,6 +148,12 @@ FACTS = {
             "Cooper et al. 1990, abstract",
             layers.between_nodes,
         ),
+        Fact("D1.nodes", "nodes of the largest iPSC/2", 128, "", _EXACTLY, "J", cube.nodes),
+        Fact("D1.rate", "channel of the iPSC/2", 2.8, "Mbyte/s", _ROUNDED, "J", cube.rate),
+        Fact("D2.word", "data word of the iPSC/2 on the wire", 20, "bits", _EXACTLY, "J", cube.word_bits),
+        Fact("D2.nibble", "status nibble", 4, "bits", _EXACTLY, "J", cube.nibble_bits),
+        Fact("D2.probe", "routing probe between routers", 8, "bits", _EXACTLY, "J", cube.probe_bits),
+        Fact("D4", "DMA of the iPSC/2's node, burst", 10.7, "Mbyte/s", _ROUNDED, "K 2.4.1", cube.burst),
         Fact("D5.empty", "NX/2: empty message on the iPSC/2", 350, "us", _AT_MOST, "I 3", layers.empty),
         Fact("S8.empty", "NX/2: empty message (a goal of ours)", 60, "us", _AT_MOST, "ours", layers.empty),
         Fact("S8.rate", "NX/2: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", layers.rate),
