@@ -278,7 +278,7 @@ def test_each_cycle_is_recorded_with_what_the_node_has_asked_for():
 
 
 def test_a_node_is_wanted_of_a_cab_that_is_there():
-    with pytest.raises(ValueError, match="there is no CAB 'CAB9' to have a node; there are CAB1"):
+    with pytest.raises(ValueError, match="there is no board 'CAB9' to have a node; there are CAB1"):
         EngineMachine(load("hub:1"), nodes=["CAB9"])
 
 
