@@ -50,6 +50,10 @@ class Header(NamedTuple):
         """Its bytes."""
         return _HEADER.pack(*self)
 
+    def returning(self, count):
+        """The same, with ``count`` short buffers given back."""
+        return Header(*self[:3], count, *self[4:])
+
     @classmethod
     def unpack(cls, data):
         """The Header that ``data`` (HEADER_BYTES) holds."""

@@ -278,7 +278,7 @@ class Messages:
         """The header goes out: with the buffers that are owed to its node."""
         node = self.number ^ header.probe
         owed, self._owed[node] = self._owed[node], 0
-        return header._replace(returned=owed)
+        return header.returning(owed)
 
     def _owe(self, node):
         self._owed[node] += 1
