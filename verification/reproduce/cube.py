@@ -115,17 +115,17 @@ def rate():
 
 def word_bits():
     """D2: a data word with what goes with it."""
-    return Found(PAIR_BITS * len(word(0)), "pairs of the serializer's frame")
+    return Found(PAIR_BITS * len(word(0)), "the format's pairs; the benches hold the RTL to them")
 
 
 def nibble_bits():
     """D2: status."""
-    return Found(PAIR_BITS * len(nibble(0)), "pairs of the router's frame")
+    return Found(PAIR_BITS * len(nibble(0)), "the format's pairs; the benches hold the RTL to them")
 
 
 def probe_bits():
     """D2: the probe between routers, without the two pairs that begin its frame."""
-    return Found(PAIR_BITS * (len(short_probe(0)) - 2), "pairs of the router's frame that carry it")
+    return Found(PAIR_BITS * (len(short_probe(0)) - 2), "the format's pairs; the benches hold the RTL to them")
 
 
 @cache
