@@ -61,6 +61,7 @@ class Surroundings:
         self.error = 0  # of the next response
         self.register = (0, 0)
         self.place = 0
+        self.busy = 0  # in the last cycle
 
     async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
         """One cycle in which ``symbol`` is at the pins, and all outputs that are connected have space, or not all.
@@ -107,6 +108,7 @@ class Surroundings:
             "control__close_mine",
             "ready_arrived",
             "errors",
+            "busy",
         )
         (
             move,
@@ -122,6 +124,7 @@ class Surroundings:
             close_mine,
             heard,
             errors,
+            self.busy,
         ) = await self.lockstep.step(inputs, outputs=names)
         if responds:
             self.due = None
