@@ -405,6 +405,8 @@ async def is_busy_with_each_kind_of_symbol(dut):
             await surroundings.cycle(enabled=enabled)
             heard = enabled or symbol in (Control.START, Control.COMMAND, Control.REPLY)
             assert surroundings.busy == heard, f"{symbol:#x} is in the input register"
+            await surroundings.cycle(enabled=enabled)
+            assert surroundings.busy or not errors, f"the error of {symbol:#x} is not in the sum yet"
             while surroundings.busy:
                 await surroundings.cycle(enabled=enabled)
             assert surroundings.errors == counted + errors
