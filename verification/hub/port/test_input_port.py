@@ -379,8 +379,8 @@ async def is_busy_while_a_symbol_is_inside(dut):
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def is_busy_with_each_kind_of_symbol(dut):
-    """docs/hub.md, Pins and Errors: in the cycle in which a symbol is in the input register, whatever it is, and as
-    long as an error is still to be added to the sum."""
+    """docs/hub.md, Pins and Errors: in the cycle in which a symbol is in the input register, whatever it is. Each cycle
+    checks, too, that the sum of errors changes only at a busy port."""
     for enabled in (1, 0):
         surroundings = await start(dut)
         for before, symbol, errors in (
@@ -405,11 +405,27 @@ async def is_busy_with_each_kind_of_symbol(dut):
             await surroundings.cycle(enabled=enabled)
             heard = enabled or symbol in (Control.START, Control.COMMAND, Control.REPLY)
             assert surroundings.busy == heard, f"{symbol:#x} is in the input register"
-            await surroundings.cycle(enabled=enabled)
-            assert surroundings.busy or not errors, f"the error of {symbol:#x} is not in the sum yet"
-            while surroundings.busy:
-                await surroundings.cycle(enabled=enabled)
+            await surroundings.send([None] * 8, enabled=enabled)
             assert surroundings.errors == counted + errors
+    for pins in ({"no_route": 1}, {"reply_lost": 1}, {"expired": 1}):
+        await surroundings.cycle(**pins)
+        await surroundings.settle()
+    surroundings.connected = False
+    await surroundings.cycle(0x55)
+    await surroundings.settle()
+    assert surroundings.errors == counted + errors + 4
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_quiet_response_is_not_answered(dut):
+    """docs/hub.md, Errors: the refusal of a *hello ask* is left out, and the port goes on."""
+    surroundings = await start(dut)
+    for quiet in (1, 0):
+        await surroundings.send([*command(Op.STATUS_ERRORS, HUB, 1), *packet(b"a")], control__quiet=quiet)
+        await surroundings.settle(control__quiet=quiet)
+        assert len(surroundings.answers) == 1 - quiet
+        assert [symbol for symbol, _ in surroundings.moved] == packet(b"a")
+        surroundings.moved.clear()
 
 
 def test_a_bypass_is_there_or_not():
