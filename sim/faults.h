@@ -1,5 +1,5 @@
-// What goes wrong on one direction of a fiber or of a link of lines. docs/faults.md says which symbols are struck and what
-// becomes of them.
+// What goes wrong on one direction of a fiber or of a link of lines. docs/faults.md says which symbols are struck and
+// what becomes of them.
 #pragma once
 
 #include <cstdint>
