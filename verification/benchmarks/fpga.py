@@ -142,7 +142,7 @@ class _Netlist:
     def _area(self, report):
         device, used = self._device, {kind: count["used"] for kind, count in report["utilization"].items()}
         return Area(
-            used[device.comb],
+            sum(used[kind] for kind in device.comb),
             self._flip_flops() if device.packs else used[device.ff],
             used[device.ram],
             used[device.lutram] if device.lutram else 0,

@@ -1,5 +1,5 @@
-"""The HUB on an FPGA, beside other switches of its size, a CAB, router and node of the iPSC/2, and HUBs of other sizes
-and on other FPGAs: what ``nectar bench fpga`` measures.
+"""The HUB on an FPGA, beside other switches of its size, a CAB, router and node of the iPSC/2, and small HUBs on
+other FPGAs: what ``nectar bench fpga`` measures.
 
 The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this
 project, so their figures stand here."""
@@ -12,7 +12,7 @@ from . import fpga
 from .devices import DEVICES
 from .outcome import Outcome
 
-__all__ = ["CAB", "DIMENSIONS", "LARGE", "MEMORY_BYTES", "OTHERS", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+__all__ = ["CAB", "DIMENSIONS", "MEMORY_BYTES", "OTHERS", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
 
 PORTS = 16
 #: The CAB that is measured: memories and table of rights of a size that an FPGA has.
@@ -23,8 +23,6 @@ DIMENSIONS = 7
 MEMORY_BYTES = 64 << 10
 #: FPGAs of other families, and ports of a HUB that they have room for.
 OTHERS = {"ice40": 4, "gowin": 4}
-#: Ports of the largest HUB that is placed; one seed takes an hour.
-LARGE = 32
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,9 @@ def _peers():
 
 
 def measure(scale, ports=PORTS, scheduler=None):
-    """Measures the HUB in all profiles, the CAB, the router and the node; then small HUBs on other FPGAs, and a large
-    HUB. Returns a list of Outcomes. ``scale`` below 1: one seed, ``-nowidelut`` only, and no large HUB.
-    ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
+    """Measures the HUB in all profiles, the CAB, the router and the node; then small HUBs on other FPGAs. Returns a
+    list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler,
+    on whose workers the seeds run.
 
     Raises NotInstalled without the tools, SpreadError.
     """
@@ -96,9 +94,6 @@ def measure(scale, ports=PORTS, scheduler=None):
         what = f"{few} ports, modern, on a {DEVICES[device].title}"
         text = product("hub", ports=few, profile="modern")
         outcomes += _placed(text, "hub", what, device, seeds, ("default",), (), scheduler, device)
-    if scale >= 1:
-        text = product("hub", ports=LARGE, profile="modern")
-        outcomes += _placed(text, "hub", f"{LARGE} ports, modern", "large", (1,), ("nowidelut",), (), scheduler)
     return outcomes
 
 
@@ -127,7 +122,7 @@ def _placed(text, top, what, part, seeds, ways, peers, scheduler, device="ecp5")
             area.comb,
             "LUTs",
             target.get("comb"),
-            f"{about}: {cells.comb}; {area.ff} flip-flops, {area.lutram} LUT RAMs",
+            f"{about}: {' and '.join(cells.comb)}; {area.ff} flip-flops, {area.lutram} LUT RAMs",
             at_most=True,
             part=f"{part}.luts",
         ),
