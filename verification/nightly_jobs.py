@@ -207,7 +207,7 @@ JOBS = (
     ),
     Job(
         "scenarios",
-        "scenarios of the software on RTL boards",
+        "scenarios of the software on RTL boards, on the engine and under cocotb",
         3,
         _tests(
             "software/nectarine/",
@@ -223,6 +223,7 @@ JOBS = (
             "software/test_protection.py",
             "software/test_recorded.py",
             "software/test_waiting.py",
+            "software/test_cocotb_machine.py",
         ),
     ),
     Job(
@@ -264,9 +265,9 @@ JOBS = (
     ),
     Job(
         "book",
-        "the book is built; the tutorial is followed in a fresh clone",
+        "the book is built; the tutorial is followed in a fresh clone; pages whose commands take long",
         12,
-        _tests("test_book.py", "test_tutorial.py"),
+        _tests("test_book.py", "test_documents.py", "test_tutorial.py"),
     ),
     *_mutation(
         "hub/control",
