@@ -399,8 +399,7 @@ def _far(system, max_ps):
     how much of --max-time is used up."""
 
     def far(simulated_ps, seconds):
-        messages = sum(cab.kernel.notes.received for cab in system.cabs)
-        streamed = sum(cab.stream.counters.bytes_received for cab in system.cabs)
+        messages, streamed = system.received
         used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
             f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "
