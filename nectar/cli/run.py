@@ -293,6 +293,9 @@ def _check_apart(options, record):
 def _shape(options, program):
     """Topology and profile."""
     machine = machine_named(options.machine)
+    for option, given in ("--pcap", options.pcap), ("--report", options.report):
+        if given is not None and not machine.held_off:
+            raise UsageError(f"{option}: what goes over the links of the machine {machine.name} is not recorded")
     topology = program.shape(options.topology, machine)
     system_of(machine)
     return topology, profile_named(machine, options.profile)

@@ -29,7 +29,7 @@ class NodeCosts(Table):
     sent: int = cost(120, "derived: end of a message in the network, next one begun; 30 instructions")
     nx_call: int = cost(240, "derived: system call, checks of its arguments; 60 instructions")
     nectarine_send: int = cost(104, "derived: task found, envelope; 26 instructions")
-    send: int = cost(1740, "derived: message record, reservation of a short buffer; 435 instructions")
+    send: int = cost(1668, "derived: message record, reservation of a short buffer; 417 instructions")
     launch: int = cost(400, "derived: header, routing information, set-up of the DMA controller; 100 instructions")
     nectarine_receive: int = cost(760, "derived: record, look through the queue; 190 instructions")
     nectarine_accept: int = cost(920, "derived: return of a receive to its process, information kept; 230 instructions")

@@ -76,7 +76,7 @@ class Node(Processor):
 
     def __getattr__(self, name):
         if name in _OF_A_CAB:
-            raise NotOnThisMachine(f"{self.name} is a node of the iPSC/2: there is no {_OF_A_CAB[name]} on it")
+            raise NotOnThisMachine(f"{self.name} is a node of the iPSC/2: it has no {_OF_A_CAB[name]}")
         raise AttributeError(f"a node of the iPSC/2 has no {name!r}")
 
     def carriage(self, deliver, lost, query):
