@@ -122,6 +122,11 @@ def _load(text):
     return Cube(int(dimensions))
 
 
+def _sized(computers):
+    low, high = DIMENSIONS
+    return f"hypercube:{min(high, max(low, (computers - 1).bit_length()))}"
+
+
 def _boards(topology, profile):
     return [Board(node.name, node.id, profile.cpu_period_ps) for node in topology.computers.values()]
 
@@ -170,6 +175,7 @@ MACHINE = Machine(
     profiles=MappingProxyType({"prototype": CubeProfile("prototype")}),
     held_off=False,
     topology=_load,
+    sized=_sized,
     boards=_boards,
     links=_links,
     kinds=_kinds,

@@ -52,6 +52,8 @@ class Machine:
         The topology that a name or a file means. Raises TopologyError. A topology has ``machine`` (this one's name),
         ``name``, ``boards`` (names, in the order of the engine), ``computers`` and ``switches`` (name → board with an
         ``id``), ``check()`` and ``error(message)``.
+    sized : callable(int) → str
+        The name of a topology with at least so many computers, as far as there is one; else of the largest.
     boards : callable(topology, profile) → list of Board
         In the order of ``topology.boards``.
     links : callable(topology, profile) → list of Link
@@ -69,6 +71,7 @@ class Machine:
     profiles: dict = field(repr=False)
     held_off: bool
     topology: Callable = field(repr=False)
+    sized: Callable = field(repr=False)
     boards: Callable = field(repr=False)
     links: Callable = field(repr=False)
     kinds: Callable = field(repr=False)

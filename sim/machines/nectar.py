@@ -15,6 +15,8 @@ __all__ = ["MACHINE", "boards_of", "is_fast", "kinds_of", "library_of"]
 #: Bytes of memory that a CAB takes, and a HUB for each of its ports and of its pairs of ports; measured.
 _CAB, _PORT, _PAIR = 1_900_000, 9_000, 40
 _FAST = "fast"
+#: CABs of a topology of a given size: on one HUB, and on each HUB of a mesh.
+_ON_A_HUB, _ON_A_MESH = 15, 12
 #: All kinds of fast boards: a library that has one has all of them, so that there is one for all topologies.
 _ALL_FAST = ("fastcab", "fastvmecab", *(f"fasthub{ports}" for ports in range(2, MAX_PORTS + 1)))
 
@@ -103,11 +105,22 @@ def _memory(topology):
     return _CAB * len(topology.cabs) + sum(_PORT * count + _PAIR * count**2 for count in ports)
 
 
+def _sized(computers):
+    """One HUB, or a mesh of HUBs."""
+    if computers <= _ON_A_HUB:
+        return f"hub:{computers}"
+    hubs = -(-computers // _ON_A_MESH)
+    rows = max(rows for rows in range(1, int(hubs**0.5) + 1))
+    columns = -(-hubs // rows)
+    return f"mesh:{rows}x{columns}x{-(-computers // (rows * columns))}"
+
+
 MACHINE = Machine(
     name="nectar",
     profiles=PROFILES,
     held_off=True,
     topology=load,
+    sized=_sized,
     boards=_boards,
     links=_links,
     kinds=kinds_of,
