@@ -1,7 +1,7 @@
 """What the pins of the boards are, in a few words each, for the header of a Verilog file. Plain Python that imports
 nothing.
 
-docs/wire.md, docs/hub.md, docs/cab.md, docs/vme.md and docs/ipsc2.md specify them.
+docs/wire.md, docs/hub.md, docs/cab.md, docs/vme.md, docs/ipsc2.md and docs/ipsc2-node.md specify them.
 """
 
 import re
@@ -36,6 +36,7 @@ _PINS = {
     r"sink__data": "a pair for the deserializer",
     r"sink__strobe": "there is one",
     r"sink__ready": "the deserializer can take data",
+    r"tick": "a period of the strobe: channels move in cycles with 1 only; joined boards have the same ticks",
     r"busy": "bit k: channel k outward is held by a message",
     r"held": "bit k: channel k inward has a message",
     r"violation": "bit k: in this cycle channel k inward has what the formats do not allow",

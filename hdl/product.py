@@ -9,6 +9,8 @@ import textwrap
 
 from .. import __version__
 from .cab.listing import listing
+from .ipsc2.node import listing as node_listing
+from .ipsc2.node.registers import MEMORY_BYTES
 from .link.queue import QUEUE_DEPTH
 from .pins import purpose as pin_purpose
 from .tidy import ports, tidy
@@ -57,6 +59,12 @@ def _router(dimensions=7):
     return Router(dimensions)
 
 
+def _node(dimensions=7, **memory):
+    from .ipsc2.board import Board
+
+    return Board(dimensions, **memory)
+
+
 #: Kind of board → what it is, what makes the component, and its parameters with their values by default.
 BOARDS = {
     "hub": (
@@ -77,6 +85,11 @@ BOARDS = {
         },
     ),
     "router": ("a Direct-Connect router of the iPSC/2", _router, {"dimensions": 7}),
+    "node": (
+        "a node of the iPSC/2 with its router",
+        _node,
+        {"dimensions": 7, "memory_bytes": MEMORY_BYTES},
+    ),
 }
 
 
@@ -120,7 +133,14 @@ def component(kind, **parameters):
 
 
 def _map(parameters):
-    """Lines that tell the address map of a CAB, none for a HUB."""
+    """Lines that tell the address map of a CAB or of a node, none for a switch."""
+    if "memory_bytes" in parameters:
+        return (
+            "Address map; docs/ipsc2-node.md says what the registers do.",
+            "",
+            *node_listing.listing(parameters["memory_bytes"]),
+            "",
+        )
     if "data_bytes" not in parameters:
         return ()
     sizes = {"data": parameters["data_bytes"], "program": parameters["program_bytes"]}
@@ -133,13 +153,13 @@ def _map(parameters):
 
 
 def product(kind, *, board=None, file=None, **parameters):
-    """The text of the Verilog file for a board: ``kind`` is ``hub``, ``cab`` or ``router``, and the name of its top
-    module.
+    """The text of the Verilog file for a board: ``kind`` is ``hub``, ``cab``, ``router`` or ``node``, and the name
+    of its top module.
 
     ``parameters``: for a hub ``ports`` (2 to 128), ``profile`` (its name), ``monitor`` and ``locks`` (whether it has
     them) and ``queue`` (256 to 4096 symbols), for a cab ``data_bytes``,
     ``program_bytes``, ``domains``, ``pages``, ``vme`` and ``period_ps``, as in ``Cab``, for a router ``dimensions``
-    (1 to 7).
+    (1 to 7), for a node ``dimensions`` and ``memory_bytes``.
     ``board``: what ``component`` gave for them, if that was called already. ``file``: name of the file, for messages of
     Verilator that name a line of it; that of the module if left out. The same call gives the same bytes on every
     machine with the same versions of Amaranth and its yosys. Raises ValueError or TypeError for what there is not.

@@ -97,18 +97,17 @@ int nectar_fault(Handle* handle, int fiber, int harm, int of, const nectar::Faul
     return handle->engine.fault(fiber, fault);
 }
 
-// That fault ends at `until`, if it would not before.
+// That fault ends.
 void nectar_fault_end(Handle* handle, int fiber, int number, std::int64_t until) {
-    nectar::Fault& fault = handle->engine.senders[fiber]->faults->all[number];
-    fault.until = std::min(fault.until, until);
+    handle->engine.end(fiber, number, until);
 }
 
 std::int64_t nectar_fault_hits(Handle* handle, int fiber, int number) {
-    return static_cast<std::int64_t>(handle->engine.senders[fiber]->faults->all[number].hits);
+    return static_cast<std::int64_t>(handle->engine.faults(fiber)[number].hits);
 }
 
 std::int64_t nectar_fault_symbols(Handle* handle, int fiber, int number) {
-    return static_cast<std::int64_t>(handle->engine.senders[fiber]->faults->all[number].symbols);
+    return static_cast<std::int64_t>(handle->engine.faults(fiber)[number].symbols);
 }
 
 void nectar_reset(Handle* handle, int board) { handle->engine.reset(board); }

@@ -77,7 +77,8 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
         const std::int64_t ticks = std::max<std::int64_t>(1, (delay_ps + symbol_ps - 1) / symbol_ps);
         if (ends[0]->group != ends[1]->group || ticks > Lines::MOST_TICKS) return false;
         Lines::join(ends[0]->lines[port_a], *ends[0], ends[0]->pins.lines[port_a], ends[1]->lines[port_b], *ends[1],
-                    ends[1]->pins.lines[port_b], ticks);
+                    ends[1]->pins.lines[port_b], ticks, ends[0]->group->period, ends[0]->group->phase);
+        lines.insert(lines.end(), {&ends[0]->lines[port_a], &ends[1]->lines[port_b]});
         return true;
     }
     const int numbers[2] = {port_a, port_b};
@@ -258,7 +259,10 @@ std::int64_t Engine::tick(Board& board, std::int64_t edge, std::int64_t left_out
     for (Lines& lines : board.lines) {
         Board* const peer = lines.peer();
         if (!peer) continue;
-        lines.give(now);
+        if (lines.give(now)) {
+            board.stirred = std::max(board.stirred, now + SETTLING_TICKS);
+            board.symbol = true;
+        }
         if (!lines.take(now)) continue;
         const std::int64_t arrival = now + lines.ticks();
         board.stirred = std::max(board.stirred, now + SETTLING_TICKS);
@@ -354,6 +358,7 @@ void Engine::settle(Board& board) {
             const std::int64_t first = board.ports[i].first;
             if (first != NEVER) due = std::min(due, board.group->edge_at(first) - 1);
         }
+        for (const Lines& lines : board.lines) due = std::min(due, lines.change(edge));
         due = std::max(due, edge + 1);
     }
     const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;

@@ -137,6 +137,9 @@ class Engine {
 
     // Faults, from now on. fault() returns its number on that direction; what is under way already a cut may take.
     int fault(int fiber, const Fault& fault);
+    // Fault number so-and-so of the direction ends at `until`, if it would not before.
+    void end(int fiber, int number, std::int64_t until);
+    std::vector<Fault>& faults(int fiber);
     void reset(int board);
     // Has a HUB take symbols in at a port without fiber; false if it has none.
     bool inject(int board, const std::uint16_t* symbols, std::size_t count);
@@ -157,7 +160,8 @@ class Engine {
     const Costs& costs() const { return costs_; }
 
     std::vector<std::unique_ptr<Board>> boards;
-    std::vector<Port*> senders;  // by the number of the direction in which they send
+    std::vector<Port*> senders;  // by the number of the direction in which they send;
+    std::vector<Lines*> lines;   // or, with links of lines, these
     std::unique_ptr<Recorder> recorder;  // null if nothing is recorded
 
     // Operations of the software on their way in.
@@ -179,6 +183,7 @@ class Engine {
     void share_out();
     void measure(Group& group);
     void serve(Board& board, std::int64_t edge);
+    void look_again(int fiber);
     void sent(const Port& port, std::int64_t arrival);
     void wake(Board& board, std::int64_t edge);
     bool turns(Code& code);

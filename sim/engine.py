@@ -189,7 +189,8 @@ class Engine:
                     f"{topology.origin}: fiber {' - '.join(link.names)}: a symbol every {link.symbol_ps / 1000:g} ns "
                     "is faster than a board's clock, or the fiber has no length; give it a longer symbol_ns or a delay"
                 )
-        self._fibers = [ends for link in links for ends in (link.names, link.names[::-1])] if machine.held_off else []
+        self._held_off = machine.held_off
+        self._fibers = [ends for link in links for ends in (link.names, link.names[::-1])]
         recorder = self._recorder
         library.nectar_begin(handle, 0 if recorder is None else int(recorder.groups))
         if recorder is not None:
@@ -381,8 +382,9 @@ class Engine:
         return list(self._fibers)
 
     def symbols(self):
-        """{(sending end, receiving end): symbols sent so far} of all fibers."""
-        return {ends: self._library.nectar_symbols(self._opened(), index) for index, ends in enumerate(self._fibers)}
+        """{(sending end, receiving end): symbols sent so far} of all fibers; links of lines have none."""
+        fibers = enumerate(self._fibers if self._held_off else ())
+        return {ends: self._library.nectar_symbols(self._opened(), index) for index, ends in fibers}
 
     @property
     def waves_full_ps(self):

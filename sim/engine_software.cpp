@@ -76,16 +76,41 @@ bool Engine::turns(Code& code) {
 
 // -- faults -----------------------------------------------------------------------------------------
 
-int Engine::fault(int fiber, const Fault& fault) {
+std::vector<Fault>& Engine::faults(int fiber) {
+    if (!lines.empty()) return lines[fiber]->faults().all;
     Port& port = *senders[fiber];
     if (!port.faults) port.faults = std::make_unique<Faults>();
-    port.faults->all.push_back(fault);
+    return port.faults->all;
+}
+
+// A board that sleeps finds out anew when its lines change.
+void Engine::look_again(int fiber) {
+    if (lines.empty()) return;
+    rest();
+    Board& board = *lines[fiber]->peer();
+    wake(board, std::max(board.group->edge_at(now_), board.group->edge));
+}
+
+int Engine::fault(int fiber, const Fault& fault) {
+    std::vector<Fault>& all = faults(fiber);
+    all.push_back(fault);
+    if (!lines.empty()) {
+        look_again(fiber);
+        return static_cast<int>(all.size()) - 1;
+    }
+    Port& port = *senders[fiber];
     if (fault.harm == FaultEffect::CUT) {
         Fault& cut = port.faults->all.back();
         cut.hits = cut.symbols = port.cut(fault.from);
         if (recorder) recorder->cut(fiber, cut.symbols);
     }
-    return static_cast<int>(port.faults->all.size()) - 1;
+    return static_cast<int>(all.size()) - 1;
+}
+
+void Engine::end(int fiber, int number, std::int64_t until) {
+    Fault& fault = faults(fiber)[number];
+    fault.until = std::min(fault.until, until);
+    look_again(fiber);
 }
 
 void Engine::reset(int index) {

@@ -57,7 +57,7 @@ Faults::Fate Faults::next(std::uint64_t n, std::int64_t start, std::int64_t arri
         std::uint64_t random = 0;
         switch (fault.harm) {
             case FaultEffect::DELAY: hit = fault.holds(start); break;
-            case FaultEffect::CUT: hit = start < fault.until && arrival > fault.from; break;
+            case FaultEffect::CUT: hit = fault.cuts(start, arrival); break;
             default: {
                 const bool struck = fault.strikes(n, start, place.kind);
                 if (fault.framed()) {
@@ -130,6 +130,53 @@ Faults::Place Faults::place_of(std::uint16_t symbol) {
         place.kind = SymbolClass::SYMBOL;
     }
     return place;
+}
+
+std::uint8_t LineFaults::next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint8_t pair) {
+    if (!of_message(pair)) return pair;
+    std::uint8_t arrives = pair;
+    for (Fault& fault : all) {
+        if (fault.harm == FaultEffect::CUT) {
+            if (!fault.cuts(start, arrival)) continue;
+            ++fault.hits;
+        } else {
+            const bool struck = fault.strikes(n, start, SymbolClass::SYMBOL);
+            fault.hits += struck;
+            if (struck) fault.left = fault.length;
+            if (!fault.left || start >= fault.until) continue;
+            --fault.left;
+        }
+        ++fault.symbols;
+        if (fault.harm == FaultEffect::ERRORS) {
+            arrives ^= 1u << draw(fault.key, 2 * n + 1) % 2;
+        } else {
+            arrives &= ~LINE_STROBE;
+        }
+    }
+    return arrives;
+}
+
+bool LineFaults::of_message(std::uint8_t pair) {
+    if (!(pair & LINE_STROBE)) return false;
+    pair &= ~LINE_STROBE;
+    if (left_ > 0) {
+        if (mark_ && pair & LINE_EOM) message_ = false;
+        mark_ = false;
+        --left_;
+        return word_;
+    }
+    word_ = pair == LINE_DATA_START;
+    if (word_ && padding_) return true;
+    mark_ = word_ && message_;
+    if (word_) {
+        left_ = (message_ ? LINE_WORD_PAIRS : LINE_PROBE_PAIRS) - 1;
+        padding_ = !message_;
+        message_ = true;
+    } else if (pair == LINE_NIBBLE_START) {
+        left_ = LINE_NIBBLE_PAIRS - 1;
+        padding_ = false;
+    }
+    return word_;
 }
 
 bool Fault::strikes(std::uint64_t n, std::int64_t start, SymbolClass kind) {

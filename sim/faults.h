@@ -1,4 +1,5 @@
-// What goes wrong on one direction of a fiber. docs/faults.md says which symbols are struck and what becomes of them.
+// What goes wrong on one direction of a fiber or of a link of lines. docs/faults.md says which symbols are struck and
+// what becomes of them.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,9 @@ struct Fault {
 
     bool framed() const { return of == SymbolClass::COMMAND || of == SymbolClass::REPLY; }
     bool holds(std::int64_t start) const { return start >= from && start < until; }
+    bool cuts(std::int64_t start, std::int64_t arrival) const {
+        return harm == FaultEffect::CUT && start < until && arrival > from;
+    }
     // Whether it strikes symbol n of its direction, counting it.
     bool strikes(std::uint64_t n, std::int64_t start, SymbolClass kind);
 };
@@ -73,6 +77,38 @@ class Faults {
     Frame command_{SymbolClass::COMMAND};
     Frame reply_{SymbolClass::REPLY};
     std::int64_t arrived_ = 0;  // when the symbol before arrives
+};
+
+// The same on one direction of a link of lines: docs/faults.md, "Links of lines".
+class LineFaults {
+  public:
+    std::vector<Fault> all;
+
+    // At tick n the pair (4: with a strobe) starts at `start` and would be at the other board's pins at `arrival`: as
+    // what it is there.
+    std::uint8_t next(std::uint64_t n, std::int64_t start, std::int64_t arrival, std::uint8_t pair);
+
+    // The pairs of so many ticks, all of idle lines, were not told; the last one was this.
+    void skip(std::int64_t ticks, std::uint8_t pair) {
+        if (ticks % 2) of_message(pair);
+    }
+
+    bool cut(std::int64_t start, std::int64_t arrival) const {
+        for (const Fault& fault : all) {
+            if (fault.cuts(start, arrival)) return true;
+        }
+        return false;
+    }
+
+  private:
+    // Whether the pair is one of a probe or a word.
+    bool of_message(std::uint8_t pair);
+
+    unsigned left_ = 0;       // pairs of the frame under way that are to come
+    bool word_ = false;       // it is a probe or a word,
+    bool mark_ = false;       // whose next pair has EOM
+    bool message_ = false;    // the probe has begun;
+    bool padding_ = false;    // its upper 8 bits may come, pairs of zeros
 };
 
 }  // namespace nectar

@@ -48,6 +48,7 @@ from ..hdl.host.events import (
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
 from ..hdl.hub import commands, monitor_map
 from ..hdl.hub.profile import PROTOTYPE as PROTOTYPE_HUB
+from ..hdl.ipsc2 import formats
 from ..hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
 from ..hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, MAX_PACKET, Control
 from . import texts
@@ -74,6 +75,16 @@ FILE = "nectar_numbers.h"
 DISARMED = 0xFFFF_FFFF
 #: Words of an operation of the software, as ``Engine.answer`` gives them: kind, address, size, value.
 OPERATION_WORDS = 4
+#: Frames on links of lines: pairs of each, what begins them, EOM, and what is put to a pair that has a strobe.
+_LINES = {
+    "LINE_NIBBLE_PAIRS": formats.NIBBLE_PAIRS,
+    "LINE_PROBE_PAIRS": formats.SHORT_PROBE_PAIRS,
+    "LINE_WORD_PAIRS": formats.WORD_PAIRS,
+    "LINE_NIBBLE_START": formats.NIBBLE_START,
+    "LINE_DATA_START": formats.DATA_START,
+    "LINE_EOM": formats.word(0, end=True)[formats.RDY_PLACE],
+    "LINE_STROBE": 1 << formats.PAIR_BITS,
+}
 
 
 class Code(IntEnum):
@@ -238,6 +249,7 @@ def header():
         *_constants("unsigned", {"WORD_BITS": WORD_BITS, "COMMAND_LENGTH": COMMAND_LENGTH}),
         *_constants("std::uint16_t", {"CONTROL_BIT": CONTROL_BIT, "VIOLATION": VIOLATION}),
         *_constants("std::uint32_t", {"DISARMED": DISARMED}),
+        *_constants("std::uint8_t", _LINES),
         f"constexpr std::uint8_t CODE_GROUPS[] = {{ {', '.join(map(hex, DATA))} }};",
         "namespace vme {",
         *_constants("std::uint8_t", {member.name: member for member in Modifier}),

@@ -133,6 +133,8 @@ class FaultList:
             if where not in machine.doors:
                 raise FaultError(f"stop: there is no CAB {where}; there are {', '.join(machine.doors)}")
             return lambda: self._stop(where), lambda: self._restart(where)
+        if not machine.hub_ports:
+            raise FaultError(f"{fault.what}: there is no HUB in this system")
         hub, dot, port = where.partition(".P")
         ports = machine.hub_ports.get(hub)
         if ports is None or bool(dot) != (fault.what == "disable"):

@@ -12,11 +12,24 @@ from decimal import Decimal, InvalidOperation
 
 from .errors import FaultError
 
-__all__ = ["Fault", "KINDS", "SYMBOL_FAULTS", "FIBER_FAULTS", "BOARD_FAULTS", "load", "directions", "key", "threshold"]
+__all__ = [
+    "Fault",
+    "KINDS",
+    "SYMBOL_FAULTS",
+    "FIBER_FAULTS",
+    "LINE_FAULTS",
+    "BOARD_FAULTS",
+    "load",
+    "directions",
+    "key",
+    "threshold",
+]
 
 #: What a symbol can be struck by, what else a fiber, and what a board.
 SYMBOL_FAULTS = ("errors", "lost", "doubled")
 FIBER_FAULTS = (*SYMBOL_FAULTS, "cut", "delay")
+#: What a link of lines can be struck by.
+LINE_FAULTS = ("errors", "lost", "cut")
 BOARD_FAULTS = ("disable", "reset", "stop")
 #: What symbols may be chosen by; the last two are frames.
 KINDS = ("data", "start", "end", "ready", "command", "reply")

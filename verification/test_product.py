@@ -33,6 +33,8 @@ FILES = {
     "cab 4096": ("cab", {"data_bytes": 4096}),
     "cab VME": ("cab", {"data_bytes": 65536, "domains": 4, "pages": 256, "vme": True}),
     "router 3": ("router", {"dimensions": 3}),
+    "node 2": ("node", {"dimensions": 2, "memory_bytes": 4096}),
+    "node": ("node", {}),
     **{f"hub {name}": ("hub", {"ports": 4, "profile": name}) for name in HUB_PROFILES},
 }
 
@@ -47,7 +49,7 @@ SMALLER = {
 }
 FILES |= SMALLER
 #: Files that are tested every day: every kind of statement. Other numbers of ports and sizes of memories have no more.
-EVERYDAY = {f"hub {profile}" for profile in HUB_PROFILES} | {"cab 4096", "cab VME", "router 3"}
+EVERYDAY = {f"hub {profile}" for profile in HUB_PROFILES} | {"cab 4096", "cab VME", "router 3", "node 2"}
 EVERYDAY |= {"hub no-monitor no-locks queue 256 prototype"}
 
 each_file = pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_c
 
 
 def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path):
-    for name in ("hub prototype", "cab 4096", "cab VME", "router 3"):
+    for name in ("hub prototype", "cab 4096", "cab VME", "router 3", "node 2"):
         kind, parameters = FILES[name]
         waivers = VME_WAIVERS if "vme" in parameters else WAIVERS
         whole = text(kind, **parameters)
@@ -182,7 +184,7 @@ def test_plain_names_only_and_no_assertions(name):
 
 
 def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match="there is no board 'crate'; there are hub, cab, router"):
+    with pytest.raises(ValueError, match="there is no board 'crate'; there are hub, cab, router, node"):
         product("crate")
     with pytest.raises(TypeError, match="a cab has no parameter 'ports'; it has data_bytes"):
         product("cab", ports=3)

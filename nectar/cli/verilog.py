@@ -1,7 +1,7 @@
 """Writes a board as one Verilog file, for an FPGA or another simulator; docs/verilog.md tells how to use it.
 
 The file is plain Verilog-2005, with readable names and a comment that tells its parameters and pins. The top module is
-called 'hub', 'cab' or 'router'.
+called as the board: 'hub', 'cab', 'router' or 'node'.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ PARTS = ("monitor", "locks")
 
 def configure(parser):
     """Options of ``nectar verilog``."""
-    parser.add_argument("board", metavar="BOARD", help="hub, cab or router")
+    parser.add_argument("board", metavar="BOARD", help="hub, cab, router or node")
     parser.add_argument("--ports", metavar="N", help="ports of a hub, 2 to 128 (default: 16)")
     parser.add_argument("--profile", metavar="P", help="registers on the way through a hub (default: prototype)")
     for part in PARTS:
@@ -50,7 +50,12 @@ def configure(parser):
         metavar="N",
         help="with --vme: period of the clock, 10000 to 75000 (default: 62500), which VME's times go by",
     )
-    parser.add_argument("--dimensions", metavar="N", help="dimensions of a router's cube, 1 to 7 (default)")
+    parser.add_argument(
+        "--dimensions", metavar="N", help="dimensions of the cube of a router or a node, 1 to 7 (default)"
+    )
+    parser.add_argument(
+        "--memory-bytes", metavar="N", help="memory of a node: a power of two from 4096 to 8388608 (default: 1048576)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE.v", required=True, help="the file to write")
     add_json_option(parser)
 
@@ -70,7 +75,8 @@ def execute(options):
     if options.board not in BOARDS:
         raise UsageError(f"there is no board {options.board!r}; there are {', '.join(BOARDS)}")
     parameters = {}
-    sizes = ("ports", "queue", "data_bytes", "program_bytes", "domains", "pages", "period_ps", "dimensions")
+    sizes = "ports", "queue", "data_bytes", "program_bytes", "domains", "pages", "period_ps"
+    sizes += "dimensions", "memory_bytes"
     for name in ("profile", "vme", *PARTS, *sizes):
         given, option = getattr(options, name), f"--{'no-' * (name in PARTS)}{name.replace('_', '-')}"
         if given is None:

@@ -137,7 +137,7 @@ def _links(topology, profile):
     return [
         Link(
             *((end.board, end.port) for end in (link.a, link.b)),
-            (str(link.a), str(link.b)),
+            (f"{link.a.board}.C{link.a.port}", f"{link.b.board}.C{link.b.port}"),
             profile.symbol_ps,
             profile.delay_ps,
         )

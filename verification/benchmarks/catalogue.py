@@ -348,7 +348,9 @@ BENCHMARKS = {
             cab.measure,
         ),
         Benchmark(
-            "fpga", "size and speed of a HUB of 16 ports, a CAB, and a router, on an ECP5-85F FPGA", switches.measure
+            "fpga",
+            "size and speed of a HUB of 16 ports, a CAB, router and node of the iPSC/2, on an ECP5-85F FPGA",
+            switches.measure,
         ),
     )
 }

@@ -234,13 +234,16 @@ def _arguments():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("design", help="hub, cab, router, or a Verilog file, of which the first module is measured")
+    parser.add_argument(
+        "design", help="hub, cab, router, node, or a Verilog file, of which the first module is measured"
+    )
     parser.add_argument("--ports", type=int, help="of a hub")
     parser.add_argument("--profile", help="of a hub")
     for name in ("data-bytes", "program-bytes", "domains", "pages", "period-ps"):
         parser.add_argument(f"--{name}", type=int, help="of a cab")
     parser.add_argument("--vme", action="store_true", default=None, help="a cab with VME")
-    parser.add_argument("--dimensions", type=int, help="of a router's cube")
+    parser.add_argument("--dimensions", type=int, help="of the cube of a router or a node")
+    parser.add_argument("--memory-bytes", type=int, help="of a node")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
     parser.add_argument("--options", choices=OPTIONS, default="nowidelut", help="of synth_ecp5")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
@@ -258,7 +261,8 @@ def _show(options):
     """Measures what the options name, and prints what comes of it. Raises NotInstalled, ToolError, SpreadError,
     OSError, ValueError."""
     if options.design in BOARDS:
-        names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps", "dimensions"
+        names = "ports", "profile", "data_bytes", "program_bytes", "domains", "pages", "vme", "period_ps"
+        names += "dimensions", "memory_bytes"
         chosen = {name: getattr(options, name) for name in names}
         top, text = (
             options.design,

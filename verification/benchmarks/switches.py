@@ -1,5 +1,5 @@
-"""The HUB on an FPGA, beside other switches of its size, a CAB, and a router of the iPSC/2: what ``nectar bench fpga``
-measures.
+"""The HUB on an FPGA, beside other switches of its size, a CAB, and router and node of the iPSC/2: what
+``nectar bench fpga`` measures.
 
 The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this
 project, so their figures stand here."""
@@ -11,13 +11,15 @@ from ...hdl.product import product
 from . import fpga
 from .outcome import Outcome
 
-__all__ = ["CAB", "DIMENSIONS", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+__all__ = ["CAB", "DIMENSIONS", "MEMORY_BYTES", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
 
 PORTS = 16
 #: The CAB that is measured: memories and table of rights of a size that an FPGA has.
 CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages": 256}
-#: Dimensions of the router's cube: the largest one.
+#: Dimensions of the cube of router and node: the largest one.
 DIMENSIONS = 7
+#: Memory of the node that is measured.
+MEMORY_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ def _peers():
 
 
 def measure(scale, ports=PORTS, scheduler=None):
-    """Measures the HUB in all profiles, the CAB, and the router; a list of Outcomes. ``scale`` below 1: one seed, and
-    ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
+    """Measures the HUB in all profiles, the CAB, the router and the node; a list of Outcomes. ``scale`` below 1: one
+    seed, and ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
 
     Raises NotInstalled without the tools, SpreadError.
     """
@@ -80,7 +82,10 @@ def measure(scale, ports=PORTS, scheduler=None):
     size = f"CAB, {data} kbyte of data memory, {program} of program RAM, {domains} domains"
     outcomes += _placed(product("cab", **CAB), "cab", size, "cab", seeds, ways, (), scheduler)
     text, size = product("router", dimensions=DIMENSIONS), f"router of the iPSC/2, {DIMENSIONS} dimensions"
-    return outcomes + _placed(text, "router", size, "router", seeds, ways, (), scheduler)
+    outcomes += _placed(text, "router", size, "router", seeds, ways, (), scheduler)
+    text = product("node", dimensions=DIMENSIONS, memory_bytes=MEMORY_BYTES)
+    size = f"node of the iPSC/2 with its router, {DIMENSIONS} dimensions, {MEMORY_BYTES >> 10} kbyte of memory"
+    return outcomes + _placed(text, "node", size, "node", seeds, ways, (), scheduler)
 
 
 def _placed(text, top, what, part, seeds, ways, peers, scheduler):

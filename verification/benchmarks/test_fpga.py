@@ -223,7 +223,7 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
     monkeypatch.setattr(fpga, "versions", lambda: {})
     monkeypatch.setattr(switches, "HUB_PROFILES", dict.fromkeys(["prototype", "modern"]))
     monkeypatch.setattr(switches, "product", lambda kind, **parameters: parameters.get("profile", kind))
-    mhz = {"prototype": 50.0, "modern": 130.0, "cab": 79.0, "router": 90.0}
+    mhz = {"prototype": 50.0, "modern": 130.0, "cab": 79.0, "router": 90.0, "node": 60.0}
 
     asked = []
 
@@ -249,6 +249,9 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
         "bench.fpga.router.speed": None,
         "bench.fpga.router.luts": None,
         "bench.fpga.router.memory": None,
+        "bench.fpga.node.speed": None,
+        "bench.fpga.node.luts": None,
+        "bench.fpga.node.memory": None,
     }
     assert not results["bench.fpga.cab.speed"]["measured"]["peers"]
     measured = results["bench.fpga.modern.speed"]["measured"]

@@ -8,6 +8,7 @@ import pytest
 
 from nectar import __version__
 from nectar.cache import directory
+from nectar.hdl.ipsc2.node.registers import REGISTERS
 from nectar.hdl.product import WAIVERS
 from nectar.hdl.tidy import ports
 from nectar.verification.cli.conftest import Command
@@ -15,6 +16,7 @@ from nectar.verification.cli.conftest import Command
 #: Boards, and what they are written with.
 WRITTEN = {
     "router.v": ("router", "--dimensions", 2),
+    "node.v": ("node", "--dimensions", 1, "--memory-bytes", 8192),
     "hub.v": ("hub", "--ports", 2),
     "cab.v": ("cab", "--data-bytes", 8192, "--domains", 4, "--pages", 64),
     "vme.v": ("cab", "--data-bytes", 8192, "--program-bytes", 4096, "--vme", "--period-ps", 12500),
@@ -105,6 +107,34 @@ def test_the_router_has_the_pins_of_its_channels_and_of_its_node(written):
     assert re.search(r"input  \[1:0\]  channel_N__rx__data  N = 0 to 1 and 7 ", head)
 
 
+def test_the_node_has_the_pins_of_its_board_and_tells_its_registers(written):
+    """docs/ipsc2-node.md, "Board": channels, CPU bus, irq, tick, what the router tells, and the three of a stopped
+    clock; the header has memory and registers."""
+    folder, told = written
+    assert re.fullmatch(r"node.v: node, dimensions 1, memory_bytes 8192; \d+ lines, \d+ modules\n", told["node.v"])
+    text = (folder / "node.v").read_text()
+    pins = {name: (direction, width) for name, direction, width in ports(text)}
+    expected = {name: ("input", 1) for name in ("clk", "rst", "tick", "bus__valid", "bus__write")}
+    for channel in (0, 7):
+        for side, direction in (("rx", "input"), ("tx", "output")):
+            expected |= {
+                f"channel_{channel}__{side}__data": (direction, 2),
+                f"channel_{channel}__{side}__strobe": (direction, 1),
+            }
+    expected |= {"bus__address": ("input", 24), "bus__select": ("input", 4), "bus__write_data": ("input", 32)}
+    expected |= {name: ("output", 1) for name in ("irq", "idle", "bus__ready", "bus__done", "bus__error")}
+    expected |= {"bus__read_data": ("output", 32), "wake_in": ("output", 32), "slept": ("input", 32)}
+    expected |= {name: ("output", 8) for name in ("busy", "held", "violation")}
+    assert pins == expected
+    head = text[: text.index("*/")]
+    assert "0x000000-0x001FFF  memory" in head
+    for register in REGISTERS:
+        line = re.search(rf"^ \*   0x{register.address:06X}  {register.access:3} {register.name} .*$", head, re.M)
+        following = head[line.end() :].splitlines()[1:]
+        fields = sorted(register.fields, key=lambda item: item.low)
+        assert all(re.match(rf" \* +[\d:]+ +{item.name} ", line) for item, line in zip(fields, following))
+
+
 def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_vme(written):
     folder, told = written
     assert told["vme.v"].startswith(
@@ -122,13 +152,15 @@ def test_the_cab_has_the_pins_of_its_bus_and_of_one_fiber_and_with_vme_those_of_
 
 def test_the_header_tells_what_each_pin_is(written):
     """Each pin has a line with a purpose; those of numbered ports have one together."""
-    for file in ("hub.v", "vme.v"):
+    for file in ("hub.v", "vme.v", "node.v"):
         text = (written[0] / file).read_text()
         for name, direction, width in ports(text):
-            name = re.sub(r"^port_\d+", "port_N", name)
+            name = re.sub(r"^(port|channel)_\d+", r"\1_N", name)
             size = rf"\[{width - 1}:0\] +" if width > 1 else ""
             assert re.search(
-                rf"^ \*   {direction} +{size}{name} +(N = 0 to 1 +)?[A-Z0-9a-z].*$", text[: text.index("*/")], re.M
+                rf"^ \*   {direction} +{size}{name} +(N = 0 (to 1|and 7) +)?[A-Z0-9a-z].*$",
+                text[: text.index("*/")],
+                re.M,
             ), name
 
 
@@ -170,6 +202,10 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("router", "--ports", "4"), "--ports: a router has no ports to choose"),
         (("hub", "--dimensions", "4"), "--dimensions: a hub has no dimensions to choose"),
         (("router", "--dimensions", "8"), "dimensions must be 1 to 7, not 8"),
+        (("node", "--dimensions", "0"), "dimensions must be 1 to 7, not 0"),
+        (("node", "--memory-bytes", "6000"), "4 kbyte to 8 Mbyte, a power of two, not 6000"),
+        (("node", "--memory-bytes", "1M"), "--memory-bytes 1M: not a whole number"),
+        (("router", "--memory-bytes", "4096"), "--memory-bytes: a router has no memory bytes to choose"),
         (("router", "--dimensions", "three"), "--dimensions three: not a whole number"),
         (("cab", "--data-bytes", "5000"), "must be a power of two from 4096 to 1048576, not 5000"),
         (("cab", "--data-bytes", "2048"), "must be a power of two from 4096 to 1048576, not 2048"),
@@ -184,7 +220,7 @@ def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
         (("hub", "--vme"), "--vme: a hub has no vme to choose"),
         (("hub", "--domains", "4"), "--domains: a hub has no domains to choose"),
         (("hub", "--json", "x.v"), "--json x.v: -o is the same file; give another name"),
-        (("crate",), "there is no board 'crate'; there are hub, cab, router"),
+        (("crate",), "there is no board 'crate'; there are hub, cab, router, node"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):

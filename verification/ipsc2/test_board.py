@@ -246,7 +246,21 @@ def board():
     return Board(2, 4096)
 
 
+def file():
+    """The same as ``nectar verilog node`` writes it (docs/verilog.md)."""
+    from nectar.hdl.product import product
+
+    return product("node", dimensions=2, memory_bytes=4096)
+
+
 bench = Bench(__name__, {"2 dimensions": board}, ports_only=True)
+of_the_file = Bench(__name__, {"file": file}, top="node", ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", of_the_file.cases(nightly=("file",)))
+def test_the_verilog_file_is_the_board(configuration, claim):
+    """Each claim."""
+    of_the_file.check(configuration, claim)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -20,6 +20,7 @@ _MARKS = {
     Verdict.HOLDS: ("holds", "\u2713"),
     Verdict.FAILS: ("fails", "\u2717"),
     Verdict.NOT_MEASURED: ("open", "\u2013"),
+    Verdict.NO_FIGURE: ("open", "\u2013"),
 }
 #: First letter of a fact's number -> what it is of.
 GROUPS = {"H": "HUB", "C": "CAB", "S": "Messages and software"}
@@ -247,7 +248,11 @@ def page(rows, figures, version, made):
     """The whole page. ``rows``: (Fact, Found); ``figures``: (Curve, lines); ``made``: a datetime."""
     verdicts = [fact.verdict(found) for fact, found in rows]
     summary = f"{verdicts.count(Verdict.HOLDS)} of {len(rows)} figures hold"
-    for verdict, words in ((Verdict.FAILS, "fail"), (Verdict.NOT_MEASURED, "not measured")):
+    for verdict, words in (
+        (Verdict.FAILS, "fail"),
+        (Verdict.NOT_MEASURED, "not measured"),
+        (Verdict.NO_FIGURE, "without a figure"),
+    ):
         if verdict in verdicts:
             summary += f", {verdicts.count(verdict)} {words}"
     parts = [

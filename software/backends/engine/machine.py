@@ -14,7 +14,7 @@ from ....sim.machines import machine_of
 from ....sim.numbers import Code, FaultEffect, Result, SymbolClass, Word
 from ...door import BusError, Door, Runner
 from ...errors import FaultError
-from ...faults import threshold
+from ...faults import LINE_FAULTS, threshold
 from ...machine import QUIET, STOPPED, TIME, Capability, node_name
 
 __all__ = ["EngineMachine"]
@@ -128,6 +128,7 @@ class EngineMachine:
         }
         self.fibers = self.engine.fibers
         self.hub_ports = {name: hub.ports for name, hub in topology.switches.items()}
+        self._held_off = machine_of(topology).held_off
         self._hub_ids = {name: hub.id for name, hub in topology.switches.items()}
         self._cpu_hz = profile.cpu_hz
         self._runners = [None] * len(self.engine.cpus)
@@ -204,7 +205,9 @@ class EngineMachine:
         heappush(self._plans, (time_ps, self._planned, action))
 
     def fault(self, ends, fault, key, begin_ps, end_ps):
-        """Puts a fault on a direction of a fiber."""
+        """Puts a fault on a direction of a fiber. Raises FaultError for what a link of lines has not."""
+        if not self._held_off and (fault.kind or fault.what not in LINE_FAULTS):
+            raise FaultError(f"{fault}: links of lines have the faults {', '.join(LINE_FAULTS)}, of no kind")
         number = self.engine.add_fault(
             ends,
             FaultEffect[fault.what.upper()],

@@ -61,12 +61,14 @@ class Surroundings:
         self.error = 0  # of the next response
         self.register = (0, 0)
         self.place = 0
+        self.busy = 0  # in the last cycle
+        self.shown = 0  # errors, in the last cycle
 
     async def cycle(self, symbol=None, space=True, take=True, respond=True, **more):
         """One cycle in which ``symbol`` is at the pins, and all outputs that are connected have space, or not all.
 
         The controller needs three; behind a close all no output is connected for one cycle. The sum of errors is
-        checked in every cycle."""
+        checked in every cycle, and that it changes only behind a cycle in which the port is busy."""
         now = self.lockstep.cycles
         enabled = more.get("enabled", 1)
         responds = respond and self.due is not None and now >= self.due
@@ -107,7 +109,9 @@ class Surroundings:
             "control__close_mine",
             "ready_arrived",
             "errors",
+            "busy",
         )
+        was_busy = self.busy
         (
             move,
             beat,
@@ -122,6 +126,7 @@ class Surroundings:
             close_mine,
             heard,
             errors,
+            self.busy,
         ) = await self.lockstep.step(inputs, outputs=names)
         if responds:
             self.due = None
@@ -149,6 +154,8 @@ class Surroundings:
         assert errors == total if total <= MAX_ERRORS else errors > MAX_ERRORS, (
             f"cycle {now}: {errors} errors shown, {total} counted"
         )
+        assert errors == self.shown or was_busy, f"cycle {now}: the sum of errors changed behind an idle cycle"
+        self.shown = errors
         self.closes += close_one or close_mine
         self.register = (0x1AA, 0) if symbol is None else (symbol, kind(symbol, enabled))
 

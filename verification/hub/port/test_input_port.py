@@ -303,6 +303,27 @@ async def a_reset_empties_the_queue_at_any_time(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_in_the_midst_of_a_command_ends_it(dut):
+    """H21, docs/hub.md, "Reset queue": what still arrives of a command that was thrown away is dropped and is no
+    error; the command behind it counts again."""
+    surroundings = await start(dut)
+    for op, hub in ((Op.OPEN_RETRY_REPLY, HUB), (Op.OPEN, 0x99), (Op.FLUSH_REPLY, HUB), (Op.ECHO_REPLY, ANY_HUB)):
+        symbols = command(op, hub, 1)
+        for arrived in range(1, COMMAND_LENGTH):
+            flushed = surroundings.counted[CounterId.FLUSHED]
+            await surroundings.send([*symbols[:arrived], None])
+            await surroundings.cycle(reset_queue=1)
+            await surroundings.send(symbols[arrived:])
+            await surroundings.settle()
+            assert surroundings.moved == surroundings.requests == [], (op, arrived)
+            assert surroundings.counted[CounterId.FLUSHED] == flushed + 1 and surroundings.errors == 0
+            await surroundings.send(command(Op.OPEN, HUB, 1))
+            await surroundings.settle()
+            assert [request[:2] for request in surroundings.requests] == [(Op.OPEN, 1)]
+            surroundings.requests.clear()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def tells_how_much_it_holds(dut):
     """docs/hub.md, "Status queue" and Watchdog: the level, and whether there is anything, be it a part of a command."""
     surroundings = await start(dut)
@@ -354,6 +375,57 @@ async def is_busy_while_a_symbol_is_inside(dut):
     await surroundings.send(command(Op.OPEN, HUB, 1)[:3])
     await surroundings.settle(3)
     assert [op for op, *_ in surroundings.requests] == [Op.STATUS_ERRORS, Op.OPEN_RETRY]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def is_busy_with_each_kind_of_symbol(dut):
+    """docs/hub.md, Pins and Errors: in the cycle in which a symbol is in the input register, whatever it is. Each cycle
+    checks, too, that the sum of errors changes only at a busy port."""
+    for enabled in (1, 0):
+        surroundings = await start(dut)
+        for before, symbol, errors in (
+            ([], 0x55, 0),
+            ([], Control.START, not enabled),
+            ([], Control.END, 0),
+            ([], Control.COMMAND, not enabled),
+            ([Control.COMMAND], Control.END, enabled),
+            ([], Control.REPLY, not enabled),
+            ([], Control.REPLY, 1),
+            ([Control.REPLY], Control.END, enabled),
+            ([], Control.READY, 0),
+            ([], RESERVED, enabled),
+        ):
+            await surroundings.send(before, enabled=enabled)
+            if before:
+                await surroundings.cycle(enabled=enabled)
+            while surroundings.busy:
+                await surroundings.cycle(enabled=enabled)
+            counted = surroundings.errors
+            await surroundings.cycle(symbol, enabled=enabled)
+            await surroundings.cycle(enabled=enabled)
+            heard = enabled or symbol in (Control.START, Control.COMMAND, Control.REPLY)
+            assert surroundings.busy == heard, f"{symbol:#x} is in the input register"
+            await surroundings.send([None] * 8, enabled=enabled)
+            assert surroundings.errors == counted + errors
+    for pins in ({"no_route": 1}, {"reply_lost": 1}, {"expired": 1}):
+        await surroundings.cycle(**pins)
+        await surroundings.settle()
+    surroundings.connected = False
+    await surroundings.cycle(0x55)
+    await surroundings.settle()
+    assert surroundings.errors == counted + errors + 4
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_quiet_response_is_not_answered(dut):
+    """docs/hub.md, Errors: the refusal of a *hello ask* is left out, and the port goes on."""
+    surroundings = await start(dut)
+    for quiet in (1, 0):
+        await surroundings.send([*command(Op.STATUS_ERRORS, HUB, 1), *packet(b"a")], control__quiet=quiet)
+        await surroundings.settle(control__quiet=quiet)
+        assert len(surroundings.answers) == 1 - quiet
+        assert [symbol for symbol, _ in surroundings.moved] == packet(b"a")
+        surroundings.moved.clear()
 
 
 def test_a_bypass_is_there_or_not():
