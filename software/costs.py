@@ -147,7 +147,6 @@ class Costs(Table):
     nectarine_receive: int = cost(
         30, "for each receive: check arguments, fill in its record, take the outcome; 23 instructions"
     )
-    nectarine_accept: int = cost(0, "for each message that a receive has got: in nectarine_receive")
     nectarine_match: int = cost(
         26, "for each packet that arrives: check the header, find the channel, a slot; 20 instructions"
     )

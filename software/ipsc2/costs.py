@@ -32,7 +32,7 @@ class NodeCosts(Table):
     send: int = cost(1668, "derived: message record, reservation of a short buffer; 417 instructions")
     launch: int = cost(400, "derived: header, routing information, set-up of the DMA controller; 100 instructions")
     nectarine_receive: int = cost(760, "derived: record, look through the queue; 190 instructions")
-    nectarine_accept: int = cost(920, "derived: return of a receive to its process, information kept; 230 instructions")
+    complete: int = cost(920, "derived: return of a receive to its process, information kept; 230 instructions")
     arrive: int = cost(1800, "derived: header interpreted, receive found, DMA set up again; 450 instructions")
     control: int = cost(600, "derived: the same for a control message (less time: paper, 3.1); 150 instructions")
     check: int = cost(160, "derived: check of a buffer's pointers if it is not empty (paper, 3.1); 40 instructions")

@@ -38,6 +38,10 @@ class LongMessages(Transfers):
             self._forget(transfer)
         transfer.end()
 
+    def accepted(self):
+        """See Transfers."""
+        self.kernel.door.spend(self.kernel.costs.complete)
+
     async def _bring(self, arrival, buffer, store, copies):
         memory, length = self.memory, arrival.length
         direct = buffer is not None and _in_words(buffer, length)

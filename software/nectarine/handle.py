@@ -387,8 +387,7 @@ class ReceiveHandle(Handle):
 
     def _accept(self, arrival):
         """The message is there."""
-        kernel = self.task.cab.kernel
-        kernel.door.spend(kernel.costs.nectarine_accept)
+        self.task.agent.transfers.accepted()
         self.task.agent.received(arrival)
         self.source = self.task.directory.at(arrival.source)
         self.type, self.length = arrival.type, arrival.length

@@ -132,6 +132,10 @@ class Transfers:
         copies.cpu_in += arrival.length * done
         return done
 
+    def accepted(self):
+        """A receive has its message, short or long: its cost is that of ``nectarine_receive``, unless a subclass says
+        otherwise."""
+
     async def _bring(self, arrival, buffer, store, copies):
         raise NotImplementedError
 

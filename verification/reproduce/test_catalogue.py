@@ -6,7 +6,18 @@ from nectar.verification.reproduce.catalogue import FACTS
 from nectar.verification.reproduce.facts import Rule, Verdict
 
 #: Facts that have a simulation with cocotb of their own, or run for long.
-LONG = {"C1.out", "C1.in", "C3.rate", "C4.latency", "C7", "S13.circuit", "S13.nodes", "S7.nodes", "S8.mpi-bcast"}
+LONG = {
+    "C1.out",
+    "C1.in",
+    "C3.rate",
+    "C4.latency",
+    "C7",
+    "H2.cycles",
+    "S13.circuit",
+    "S13.nodes",
+    "S7.nodes",
+    "S8.mpi-bcast",
+}
 
 
 @pytest.mark.parametrize(

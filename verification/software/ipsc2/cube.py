@@ -24,7 +24,7 @@ def cube(dimensions):
 
 
 def nx_on(system, programs, max_time_ps=10**12):
-    """Runs ``programs``, dict of (node, pid) → (function, arguments). Returns what they have returned, by the same."""
+    """Runs ``programs``, dict of (node, pid) → (function, arguments). Returns what they return, by the same."""
     nx = NX(system)
     for (node, pid), (function, *args) in programs.items():
         nx.load(function, *args, node=node, pid=pid)
