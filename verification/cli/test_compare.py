@@ -177,7 +177,7 @@ def test_pi_has_the_same_digits_on_both_machines(nectar):
     from nectar.verification.imports import ROOT
 
     done = nectar("compare", *BOTH, "-n", 2, "--quick", "--json", "c.json", ROOT / "examples" / "mpi_pi.py")
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert done.returncode == 0, done  # the first run tells that it builds the simulator
     found = {row["id"]: row["value"] for row in json.loads((nectar.folder / "c.json").read_text())["results"]}
     assert found["compare.ipsc2.latency.0.1"] == pytest.approx(350, rel=0.05)
     assert found["compare.ipsc2.software.0.1"] > 0.7 * found["compare.ipsc2.latency.0.1"]
