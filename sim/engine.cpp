@@ -343,7 +343,9 @@ void Engine::settle(Board& board) {
 
     const std::int64_t edge = board.last;
     std::int64_t due = edge + 1;
-    if (*pins.idle && !board.symbol && edge >= board.reset) {
+    // A neighbour that was looked at behind this board may just have sent something.
+    const bool stirred = pins.tick && tick_of(edge) <= board.stirred;
+    if (*pins.idle && !board.symbol && !stirred && edge >= board.reset) {
         due = NEVER;
         if (board.has_cpu) {
             due = board.cpu.due(edge - board.reset);

@@ -7,20 +7,19 @@ from ..hdl.cab.addresses import REGIONS
 from .costs import PROTOTYPE
 from .datalink.datalink import Datalink
 from .datalink.options import Options
-from .kernel.condition import Condition
 from .kernel.domains import Domains
 from .kernel.interrupts import Interrupts
 from .kernel.kernel import Kernel, checked
-from .kernel.lock import Lock
 from .kernel.memory import Memory
-from .kernel.plain import blocking
 from .kernel.protected import ProtectedTask
 from .kernel.timers import Timers
 from .kernel.user import show
 from .kernel.vmechannel import VmeChannel
+from .nectarine.carriage import Carriage
 from .node.files import NodeFiles
 from .node.port import NodePort
 from .packet import MAX_DATA
+from .processor import Processor
 from .transport.commands import Commands
 from .transport.datagram import Datagram
 from .transport.multicast import Multicast
@@ -31,7 +30,7 @@ from .transport.stream import Stream
 __all__ = ["Cab"]
 
 
-class Cab:
+class Cab(Processor):
     """One CAB and its software.
 
     Parameters
@@ -71,6 +70,8 @@ class Cab:
     port : NodePort or None
         What it does for its node.
     """
+
+    can_multicast = True
 
     def __init__(
         self,
@@ -150,43 +151,11 @@ class Cab:
         thread.task = record
         return thread
 
+    def carriage(self, deliver, lost, query):
+        """See Processor."""
+        return Carriage(self, deliver, lost, query)
+
     @property
     def faults(self):
         """The faults of protected tasks so far, in their order."""
         return self.domains.faults
-
-    @blocking
-    async def sleep(self, microseconds):
-        """The thread sleeps; others may run."""
-        await self.timers.sleep(self.kernel.span(microseconds))
-
-    @blocking
-    async def within(self, microseconds, call):
-        """What ``call`` gives; TimedOut if it waits for longer than that, whatever for.
-
-        ``call`` is a function without arguments, or an awaitable: in an async function
-        ``await cab.within(100, box.receive())``, in a plain one ``cab.within(100, box.receive)``.
-        """
-        return await self.kernel.within(microseconds, call)
-
-    def lock(self, what="a lock"):
-        """A new Lock; ``what`` tells what a thread waits for."""
-        return Lock(self.kernel, what)
-
-    def condition(self, lock=None, what="a condition"):
-        """A new Condition; ``wait`` lets go of ``lock`` while it waits."""
-        return Condition(self.kernel, what, lock)
-
-    @blocking
-    async def pause(self):
-        """Lets the CAB's other threads run."""
-        await self.kernel.pause()
-
-    def compute(self, microseconds):
-        """The thread computes for that long; no other thread runs meanwhile, interrupts do."""
-        self.door.spend(self.kernel.span(microseconds))
-
-    @blocking
-    async def now_us(self):
-        """Microseconds since reset (float)."""
-        return await self.door.now() * 1_000_000 / self.door.cpu_hz

@@ -3,6 +3,7 @@
 __all__ = [
     "ProgramError",
     "UnfinishedRun",
+    "NotOnThisMachine",
     "MessageTooLong",
     "OutOfMemory",
     "NodeMemoryError",
@@ -65,6 +66,10 @@ __all__ = [
 
 class ProgramError(Exception):
     """A program could not go on: its fault, the network's, or the given time's. Shown to users as one line."""
+
+
+class NotOnThisMachine(ProgramError, AttributeError):
+    """A program uses what only another machine has."""
 
 
 class UnfinishedRun(ProgramError):

@@ -6,7 +6,7 @@ __all__ = ["NoSoftware", "system_of"]
 
 #: Name of a machine → module here, and its class, which is made as ``System`` is by
 #: ``of(machine, topology, profile, limit_ps=, seed=, routes=)``.
-_STACKS = {"nectar": ("system", "System")}
+_STACKS = {"nectar": ("system", "System"), "ipsc2": ("ipsc2.system", "CubeSystem")}
 
 
 class NoSoftware(ValueError):

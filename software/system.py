@@ -5,26 +5,26 @@ Plain data come in: names, IDs and routes. Which machine (simulated RTL, cocotb,
 
 from ..hdl.cab.addresses import REGIONS
 from .cab import Cab
+from .computers import Computers
 from .costs import PROTOTYPE
 from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
-from .door import BusError
-from .errors import CabStopped, NodeStopped, ProgramError, UnfinishedRun, described
+from .errors import CabStopped, NodeStopped, ProgramError
 from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
 from .kernel.thread import words
-from .machine import QUIET, TIME, Capability, node_name, require
+from .machine import Capability, node_name, require
 from .node.node import Node
-from .times import time_text
-from .unfinished import told
 
 __all__ = ["System"]
 
 
-class System:
+class System(Computers):
     """All CABs of a machine.
+
+    What it has in common with the systems of other machines is in Computers.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ class System:
         What ``of`` was given, for programs that ask; None without it.
     """
 
+    word = "CAB"
+
     def __init__(
         self,
         machine,
@@ -74,15 +76,7 @@ class System:
     ):
         if len(set(ids.values())) != len(ids):
             raise ValueError("every CAB needs an ID of its own")
-        self.machine = machine
-        self.results = []
-        self.topology = self.profile = None
-        self._limit_ps = limit_ps
-        self._cabs = {}
-        self._tasks = {}  # threads made by ``spawn`` that have not ended and that ``run`` waits for -> CAB
-        self._daemons = {}  # the same of those that it does not wait for
-        self._error = None  # what the run is to end by, whatever the tasks do
-        self._failed = False
+        super().__init__(machine, limit_ps)
         tables = {
             name: table if isinstance(table, Table) else Table({ids[other]: hops for other, hops in table.items()})
             for name, table in (routes or {}).items()
@@ -93,10 +87,7 @@ class System:
         for table in tables.values():
             table.order = table.order or order
         self._nodes = {}  # CAB's name -> Node
-        self._runs = False
-        self._stopped = set()  # names of CABs whose software a fault has ended
         self.on_restart = None
-        self.layers = []
         self.faults = FaultList(machine, self._stop, self._restart, seed)
         self._boots = dict.fromkeys(ids, 0)  # how often each CAB has started
         self._make = lambda name: Cab(
@@ -222,18 +213,8 @@ class System:
             self.on_restart(cab)
 
     # -- what there is -------------------------------------------------------------------------------
-    @property
-    def cabs(self):
-        """The CABs whose software runs here, in their order."""
-        return list(self._cabs.values())
-
-    def cab(self, name):
-        """The CAB of that name; ProgramError if there is none, or its software does not run here."""
-        cab = self._cabs.get(name)
-        if cab is None:
-            wrong = f"the software of {name} does not run here" if name in self._ids else f"there is no CAB {name!r}"
-            raise ProgramError(f"{wrong}; there {'is' if len(self._cabs) == 1 else 'are'} {', '.join(self._cabs)}")
-        return cab
+    def _missing(self, name):
+        return f"the software of {name} does not run here" if name in self._ids else super()._missing(name)
 
     def node(self, name):
         """The Node behind the CAB of that name; ProgramError if it has none, CapabilityError if none could have one."""
@@ -253,139 +234,24 @@ class System:
         return self._ids[name] if name in self._ids else self.cab(name).id
 
     @property
-    def time_ns(self):
-        """Simulated time in nanoseconds (float)."""
-        return self.machine.time_ps / 1000
-
-    @property
-    def recorder(self):
-        """The machine's Recorder (docs/recording.md), or None: ``recorder.recording()`` reads what has happened so
-        far. None, too, if the machine cannot record."""
-        return self.machine.recorder if Capability.EVENTS in self.machine.capabilities else None
-
-    def report(self, id, value, unit=None, *, target=None, ok=None, **more):
-        """Notes a result of the program, for ``nectar run --json``.
-
-        ``id`` names it, ``value`` is in ``unit``, ``target`` is what it should be, ``ok`` whether it is (None: nothing
-        was asked for). A result that is not ok makes ``nectar run`` end with exit code 1."""
-        self.results.append({"id": id, "value": value, "unit": unit, "target": target, "ok": ok, **more})
+    def received(self):
+        """See Computers."""
+        return super().received[0], sum(cab.stream.counters.bytes_received for cab in self.cabs)
 
     # -- tasks ---------------------------------------------------------------------------------------
-    def spawn(self, cab_name, task, *args, name=None, protected=False, daemon=False):
-        """Starts ``task(cab, *args)`` on a CAB. Returns its Thread; ``result`` holds what it returned once ``run`` is
-        over.
-
-        ``protected``: in a protection domain of its own (docs/kernel.md). ``daemon``: ``run`` does not wait for its
-        end, as for that of a server.
-        """
-        cab = self.cab(cab_name)
-        if cab_name in self._stopped:
-            raise CabStopped(f"{cab_name} has been stopped by a fault: no task can run on it before it is restarted")
-        asleep = self.time_ns > 0 and cab.kernel.idle
+    def _thread(self, cab, task, args, name, protected):
         if self._explores:
             name = name or getattr(task, "__name__", None)
             task, args = _when_routed, (checked(task), *args)
-        thread = cab.spawn(task, *args, name=name, protected=protected)
-        (self._daemons if daemon else self._tasks)[thread] = cab
-        if asleep:
-            self.machine.wake(cab_name)
-        return thread
-
-    def adopt(self, cab, thread):
-        """From now on ``run`` waits for the end of a thread that something on ``cab`` has started."""
-        self._tasks[thread] = cab
-
-    def dismiss(self, thread):
-        """``run`` does not wait for the end of a thread any more."""
-        if thread in self._tasks:
-            self._daemons[thread] = self._tasks.pop(thread)
-
-    def _on_end(self, thread):
-        self._tasks.pop(thread, None)
-        self._daemons.pop(thread, None)
-
-    def abort(self, error):
-        """Has the run that is under way, else the next, end by ``error`` once the software has had its turn."""
-        self._error = error
-        self._failed = True
-
-    def _on_fail(self):
-        self._failed = True
-
-    async def run(self, max_time_ps=None):
-        """Runs until every spawned task has ended, daemons excepted; these go on in the next run.
-
-        Raises ProgramError when a task ends with an exception (its cause); UnfinishedRun when nothing can happen any
-        more although tasks wait, or when ``max_time_ps`` picoseconds of simulated time have passed since the call."""
-        tasks = self._tasks
-        until = self._limit_ps
-        if max_time_ps is not None:
-            end = self.machine.time_ps + max_time_ps
-            until = end if until is None else min(end, until)
-        if not tasks:
-            return
-        self._runs = True
-        try:
-            outcome = await self.machine.run(lambda: self._failed or not tasks, until)
-        except BusError as error:
-            raise ProgramError(f"at interrupt level: {error}") from error
-        finally:
-            self._runs = False
-        self.check()
-        if outcome == QUIET:
-            raise UnfinishedRun(f"nothing can happen any more at {self._time()}{told(tasks, tasks.values())}")
-        if outcome == TIME:
-            raise UnfinishedRun(f"the time limit was reached at {self._time()}{told(tasks, tasks.values())}")
-
-    async def advance(self, stop, until_ps, patient=False):
-        """Runs whether there are tasks or not, until ``stop()`` is true, simulated time is ``until_ps``, or all is
-        quiet, as ``Machine.run`` has it; returns STOPPED, TIME or QUIET. Raises ProgramError as ``run``."""
-        self._runs = True
-        try:
-            outcome = await self.machine.run(lambda: self._failed or stop(), until_ps, patient)
-        except BusError as error:
-            raise ProgramError(f"at interrupt level: {error}") from error
-        finally:
-            self._runs = False
-        self.check()
-        return outcome
+        return cab.spawn(task, *args, name=name, protected=protected)
 
     def _computers(self):
         """All that run software: CABs and nodes."""
         return [*self._cabs.values(), *self._nodes.values()]
 
-    def running(self):
-        """The task whose code the host runs at this moment, in words; None if it runs none."""
-        for cab in self._computers():
-            for thread in cab.kernel.threads:
-                if thread.running:
-                    return f"{words(thread.name)} on {cab.name}"
-        return None
-
-    def _time(self):
-        return time_text(self.machine.time_ps)
-
-    def check(self):
-        """Raises ProgramError if something went wrong on a CAB or a node.
-
-        That was in a run, or in a ``finally`` clause as ``close`` ended its task.
-        """
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        for cab in self._computers():
-            if cab.kernel.failed is not None:
-                thread, error = cab.kernel.failed
-                cab.kernel.failed = None
-                self._failed = any(other.kernel.failed is not None for other in self._computers())
-                who = f"{words(thread.name)} on {cab.name}" if thread is not None else f"a thread of {cab.name}"
-                raise ProgramError(f"{who} failed at {self._time()}: {described(error)}") from error
-
     def close(self):
         """Ends all software and frees the machine. May be called twice."""
-        self.machine.close()
-        for cab in self._cabs.values():
-            cab.kernel.close()
+        super().close()
         for node in self._nodes.values():
             node.close()
 

@@ -161,7 +161,14 @@ class Reader:
             assert status == 0, output
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+#: Pages whose commands take long: the Verilog of each board is made and compiled.
+LONG = {"verilog.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.nightly] if page.name in LONG else [], id=page.name) for page in PAGES],
+)
 def test_a_page_does_what_it_says(page, tmp_path, simulator):
     with contextlib.closing(Reader(tmp_path)) as reader:
         for block in blocks(page.read_text()):

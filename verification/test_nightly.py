@@ -67,7 +67,8 @@ def test_every_test_that_is_marked_nightly_belongs_to_one_job():
     files = [
         path
         for path in (ROOT / "verification").rglob("test_*.py")
-        if path.name != Path(__file__).name and re.search(r"\bnightly\b|formal\.proof", path.read_text())
+        if path.name != Path(__file__).name
+        and re.search(r"\bnightly\b|formal\.proof|\bBOARDS\b|\"rtl\"", path.read_text())
     ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-m", "nightly", *files],

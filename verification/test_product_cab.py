@@ -60,7 +60,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("CAB",)))
+@pytest.mark.nightly
+@pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_product_cab(configuration, claim):
     """Each file."""
     bench.check(configuration, claim)

@@ -41,7 +41,7 @@ def check_kinds(kinds, waves, topology, profile, nodes):
     try:
         found = machine.kinds(topology, profile, nodes, **kinds)
     except ValueError as error:
-        raise UsageError(f"--boards fast: {error}") from None
+        raise UsageError(f"{'--boards fast' if kinds else 'NODES of the program'}: {error}") from None
     try:
         check_waves(machine, found, (waves["wave_boards"] or found) if "waves" in waves else ())
     except ValueError as error:

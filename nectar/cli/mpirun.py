@@ -10,14 +10,13 @@ import sys
 
 from . import run
 from .errors import FAILED, UsageError
+from .machines import machine_named
 from .program import ProgramFile
 
 HELP = "run a program written for mpi4py on a simulated Nectar"
 
 #: What a program that takes arguments names.
 _TAKES_ARGUMENTS = re.compile(rb"\b(argv|argparse|optparse|getopt|click|docopt|fire|typer)\b")
-#: CABs that one HUB takes; more ranks by default stand on a mesh of HUBs with so many CABs each.
-_ON_A_HUB, _ON_A_MESH = 15, 12
 _VALUES = {
     "-n": {
         "metavar": "N",
@@ -33,8 +32,8 @@ _FLAGS = {
     **run.FLAGS,
 }
 _VALUES["--topology"] = _VALUES["--topology"] | {
-    "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to "
-    f"{_ON_A_HUB}, then on a mesh of HUBs"
+    "help": "what is wired to what, as for 'nectar run'; by default a CAB for each rank: on one HUB up to 15, then on "
+    "a mesh of HUBs; on the iPSC/2 a cube with a node for each"
 }
 
 
@@ -52,14 +51,14 @@ class RankError(UsageError):
 
 class RankedProgram(ProgramFile):
     """A program that every rank runs. ``ranks``: how many; None: one for each CAB. ``nodes``: whether they run on
-    nodes."""
+    nodes. ``machine``: name of the machine."""
 
-    def __init__(self, path, ranks, nodes):
+    def __init__(self, path, ranks, nodes, machine):
         super().__init__(path)
         self.ranks = ranks
         self.nodes = nodes or ()
         if ranks is not None:
-            self.topology = _topology(ranks)
+            self.topology = machine_named(machine).sized(ranks)
 
     def run(self, system, arguments):
         """Runs it to the end of all ranks."""
@@ -80,16 +79,6 @@ class RankedProgram(ProgramFile):
             pass
         except RankEnded as error:
             raise RankError(str(error), error.status) from error
-
-
-def _topology(ranks):
-    """The name of a topology with a CAB for each rank."""
-    if ranks <= _ON_A_HUB:
-        return f"hub:{ranks}"
-    hubs = -(-ranks // _ON_A_MESH)
-    rows = max(rows for rows in range(1, int(hubs**0.5) + 1))
-    columns = -(-hubs // rows)
-    return f"mesh:{rows}x{columns}x{-(-ranks // (rows * columns))}"
 
 
 def configure(parser):
@@ -130,4 +119,4 @@ def _ranks(options):
 
 def execute(options):
     """Runs the program to its end. The exit code is 0, or that of the rank that has ended all others."""
-    return run.execute(options, lambda path: RankedProgram(path, options.ranks, options.on_nodes))
+    return run.execute(options, lambda path: RankedProgram(path, options.ranks, options.on_nodes, options.machine))

@@ -74,7 +74,8 @@ def execute(options):
     count = {verdict: sum(fact.verdict(found) is verdict for fact, found in rows) for verdict in Verdict}
     print(
         f"{count[Verdict.HOLDS]} of {len(rows)} figures hold, {count[Verdict.FAILS]} fail, "
-        f"{count[Verdict.NOT_MEASURED]} not measured",
+        f"{count[Verdict.NOT_MEASURED]} not measured"
+        + (f", {count[Verdict.NO_FIGURE]} without a figure of the papers" if count[Verdict.NO_FIGURE] else ""),
         flush=True,
     )
     figures = []
@@ -100,10 +101,11 @@ def _save(option, path, text):
 
 def _tell(fact, found):
     """Prints a row of the table."""
-    from ..verification.reproduce.facts import quantity
+    from ..verification.reproduce.facts import Rule, quantity
 
     ratio = fact.ratio(found)
-    paper, here = quantity(fact.paper, fact.unit), quantity(found.value, fact.unit) or "-"
+    paper = fact.paper if fact.rule is Rule.WORDS else quantity(fact.paper, fact.unit)
+    here = quantity(found.value, fact.unit) or "-"
     print(
         f"{fact.id:14}{fact.what:60} paper: {fact.rule.value} {paper:18} measured: {here:16}"
         f"{'' if ratio is None else f'{ratio:7.3f}':8}{fact.verdict(found).value}"
@@ -133,8 +135,8 @@ def _result(fact, found):
         f"reproduce.{fact.id}",
         found.value,
         fact.unit or None,
-        fact.paper,
-        None if verdict is Verdict.NOT_MEASURED else verdict is Verdict.HOLDS,
+        None if verdict is Verdict.NO_FIGURE else fact.paper,
+        None if verdict in (Verdict.NOT_MEASURED, Verdict.NO_FIGURE) else verdict is Verdict.HOLDS,
         {
             "what": fact.what,
             "rule": fact.rule.value,

@@ -293,6 +293,9 @@ def _check_apart(options, record):
 def _shape(options, program):
     """Topology and profile."""
     machine = machine_named(options.machine)
+    for option, given in ("--pcap", options.pcap), ("--report", options.report):
+        if given is not None and not machine.held_off:
+            raise UsageError(f"{option}: what goes over the links of the machine {machine.name} is not recorded")
     topology = program.shape(options.topology, machine)
     system_of(machine)
     return topology, profile_named(machine, options.profile)
@@ -399,8 +402,7 @@ def _far(system, max_ps):
     how much of --max-time is used up."""
 
     def far(simulated_ps, seconds):
-        messages = sum(cab.kernel.notes.received for cab in system.cabs)
-        streamed = sum(cab.stream.counters.bytes_received for cab in system.cabs)
+        messages, streamed = system.received
         used = 100 * simulated_ps // max_ps if max_ps else 0
         return (
             f"{time_text(simulated_ps)} simulated, {time_text(int(simulated_ps / seconds))} a second, "

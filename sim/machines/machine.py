@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["BOARDS", "Board", "Link", "Machine"]
+__all__ = ["BOARDS", "Board", "Compared", "Counted", "Link", "Machine"]
 
 #: What boards can be: made from their Verilog, or written in C++.
 BOARDS = ("rtl", "fast")
@@ -35,6 +35,30 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A board whose gates are counted: what it is ``called``, the ``kind`` and the ``parameters`` of its Verilog
+    (``hdl.product``), and how many of it there are for each computer: ``share``."""
+
+    called: str
+    kind: str
+    parameters: dict
+    share: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a comparison of machines measures (docs/compare.md).
+
+    ``spread``: name of a small topology in which computers are 1, 2 and 3 switches (links) apart. ``byte_ps``: what a
+    link takes for a byte of a message, in the first profile. ``boards``: those that make up the machine.
+    """
+
+    spread: str
+    byte_ps: float
+    boards: tuple[Counted, ...]
+
+
+@dataclass(frozen=True)
 class Machine:
     """A machine.
 
@@ -52,6 +76,8 @@ class Machine:
         The topology that a name or a file means. Raises TopologyError. A topology has ``machine`` (this one's name),
         ``name``, ``boards`` (names, in the order of the engine), ``computers`` and ``switches`` (name → board with an
         ``id``), ``check()`` and ``error(message)``.
+    sized : callable(int) → str
+        The name of a topology with at least so many computers, as far as there is one; else of the largest.
     boards : callable(topology, profile) → list of Board
         In the order of ``topology.boards``.
     links : callable(topology, profile) → list of Link
@@ -63,18 +89,21 @@ class Machine:
         Bytes of the host's memory that the boards take.
     is_fast : callable(kind) → bool
         Whether a kind has no waveforms.
+    compared : Compared
     """
 
     name: str
     profiles: dict = field(repr=False)
     held_off: bool
     topology: Callable = field(repr=False)
+    sized: Callable = field(repr=False)
     boards: Callable = field(repr=False)
     links: Callable = field(repr=False)
     kinds: Callable = field(repr=False)
     library: Callable = field(repr=False)
     memory: Callable = field(repr=False)
     is_fast: Callable = field(repr=False)
+    compared: Compared = field(repr=False)
 
     @property
     def profile(self):

@@ -18,7 +18,7 @@ _IN_ADDRESS, _IN_HEAD = REG["IN_HEAD_ADDRESS"].address, REG["IN_HEAD"].address
 _BODY_ADDRESS, _BODY = REG["IN_BODY_ADDRESS"].address, REG["IN_BODY"].address
 _LAST = 1 << REG["OUT_AREA"].field("last").low
 _BAD, _CUT, _TOO_LONG = (1 << REG["IN_RESULT"].field(name).low for name in ("bad", "cut", "too_long"))
-_ARRIVED, _SENT, _REFUSED = (1 << irq for irq in (Irq.ARRIVED, Irq.SENT, Irq.REFUSED))
+_ARRIVED, _SENT, _REFUSED, _TIMER = (1 << irq for irq in (Irq.ARRIVED, Irq.SENT, Irq.REFUSED, Irq.TIMER))
 #: IRQ_PENDING, IN_RESULT.
 _WORDS = Struct(">II")
 
@@ -28,7 +28,7 @@ class Adapter:
 
     Parameters
     ----------
-    kernel : Kernel
+    node : Node
     header : int
         Byte address of the place for the header that goes out.
     head : int
@@ -39,11 +39,11 @@ class Adapter:
         The header is about to go out.
     """
 
-    __slots__ = ("kernel", "door", "header", "head", "on_arrival", "on_launch", "_out")
+    __slots__ = ("kernel", "door", "timers", "header", "head", "on_arrival", "on_launch", "_out")
 
-    def __init__(self, kernel, header, head, on_arrival, on_launch):
-        self.kernel = kernel
-        self.door = kernel.door
+    def __init__(self, node, header, head, on_arrival, on_launch):
+        self.kernel = kernel = node.kernel
+        self.door, self.timers = node.door, node.timers
         self.header, self.head = header, head
         self.on_arrival, self.on_launch = on_arrival, on_launch
         self._out = deque()  # (Header, byte address, bytes, on_sent); the first is in the hardware
@@ -52,7 +52,7 @@ class Adapter:
     def _boot(self):
         self.door.attach(self.handle)
         self._arm()
-        self.door.write(_ENABLE, _ARRIVED | _SENT | _REFUSED)
+        self.door.write(_ENABLE, _ARRIVED | _SENT | _REFUSED | _TIMER)
 
     def _arm(self):
         self.door.write(_IN_ADDRESS, self.head)
@@ -103,4 +103,8 @@ class Adapter:
                 )
             self.head = await self.on_arrival(self.head)
             self._arm()
+        if pending & _TIMER:
+            door.write(_PENDING, _TIMER)
+            self.timers.fired(await door.now())
+            await self.timers.catch_up()
         door.spend(costs.interrupt_exit)

@@ -15,7 +15,7 @@ SHORT = 100
 #: Short buffers that a node reserves for each other node.
 BUFFERS = 4
 
-_HEADER = Struct(">BBHBBBxIII")
+_HEADER = Struct(">BBHHHIII")
 HEADER_BYTES = _HEADER.size
 #: Words of the place for the next message: the header and a short message.
 HEAD_WORDS = (HEADER_BYTES + SHORT) // 4
@@ -31,33 +31,35 @@ class Kind(IntEnum):
     GRANT = 3  # asks for the long message ``number``
     DATA = 4  # a long message
     RETURN = 5  # nothing but returned buffers
+    GONE = 6  # there is no long message of that number any more
 
 
 class Header(NamedTuple):
     """The first five words of each message."""
 
     kind: int
+    returned: int  # short buffers of the addressee's, given back to it
     source: int  # node
     probe: int
-    returned: int  # short buffers of the addressee's, given back to it
-    pid: int  # process that the message is for
-    source_pid: int
+    to: int  # task that the message is for
+    by: int  # task that sends it
     type: int
     length: int  # bytes of the whole message
-    number: int  # of the long message at its source
+    number: int  # of a long message at its source
 
     def pack(self):
         """Its bytes."""
-        return _HEADER.pack(*self)
+        return _HEADER.pack(self.kind << 4 | self.returned, *self[2:])
 
     def returning(self, count):
         """The same, with ``count`` short buffers given back."""
-        return Header(*self[:3], count, *self[4:])
+        return Header(self.kind, count, *self[2:])
 
     @classmethod
     def unpack(cls, data):
         """The Header that ``data`` (HEADER_BYTES) holds."""
-        return cls(*_HEADER.unpack(data))
+        first, *rest = _HEADER.unpack(data)
+        return cls(first >> 4, first & 15, *rest)
 
 
 def words(length):

@@ -33,13 +33,15 @@ class _Wish:
 
 
 class Memory:
-    """Data memory of one CAB.
+    """Data memory of one CPU.
 
     Parameters
     ----------
     kernel : Kernel
     size : int
-        Bytes that the board has, from the start of the region; a power of two.
+        Bytes that there are for blocks; a power of two.
+    base : int
+        Byte address of the first; a multiple of ``size``.
 
     Members
     -------
@@ -51,11 +53,11 @@ class Memory:
 
     __slots__ = ("kernel", "door", "base", "size", "channel", "on_shortage", "_blocks", "_waiting", "_splits", "_looks")
 
-    def __init__(self, kernel, size=REGIONS["data"].size):
+    def __init__(self, kernel, size=REGIONS["data"].size, base=REGIONS["data"].base):
         self.kernel = kernel
         kernel.memory = self
         self.door = kernel.door
-        self.base = REGIONS["data"].base
+        self.base = base
         self.size = size
         self.channel = None
         self.on_shortage = None

@@ -1,4 +1,4 @@
-"""Any number of timers on one of the CAB's hardware timers.
+"""Any number of timers on one of a board's hardware timers.
 
 Source: "The Design of Nectar" (1989), sections 5.1 and 6.1.
 """
@@ -9,8 +9,6 @@ from ...hdl.cab.addresses import REG
 
 __all__ = ["Timers", "Timer"]
 
-_COMPARE = REG["TIMER_COMPARE"].address
-_STOP = REG["TIMER_STOP"].address
 _OURS = 1  # timer 0: the one of TIMER_COMPARE
 #: Cycles that the hardware timer may be set ahead.
 _REACH = (1 << 31) - 1
@@ -31,24 +29,36 @@ class Timer:
 
 
 class Timers:
-    """Timers of one CAB; their actions run at interrupt level as ``action(argument, now)`` and may not wait.
+    """Timers of one CPU; their actions run at interrupt level as ``action(argument, now)`` and may not wait.
 
     Both levels set the hardware timer. A thread does so with interrupts held off and after all that it posted is
     done, so that what it writes is never older than what a handler has written.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    registers : dict of str → register
+        Those of the board: it has TIMER_COMPARE and TIMER_STOP.
+
+    Members
+    -------
+    armed : int or None
+        Time that the hardware timer is set to.
     """
 
-    __slots__ = ("kernel", "door", "_heap", "_order", "_armed")
+    __slots__ = ("kernel", "door", "armed", "_heap", "_order", "_compare", "_stop")
 
     #: CPU cycles that a timer may be set ahead.
     reach = _REACH
 
-    def __init__(self, kernel):
+    def __init__(self, kernel, registers=REG):
         self.kernel = kernel
         kernel.timers = self
         self.door = kernel.door
+        self.armed = None
         self._heap = []
         self._order = 0
-        self._armed = None  # time that the hardware timer is set to
+        self._compare, self._stop = (registers[name].address for name in ("TIMER_COMPARE", "TIMER_STOP"))
 
     @property
     def running(self):
@@ -95,7 +105,7 @@ class Timers:
     def fired(self, now):
         """At interrupt level, when the hardware timer has gone off: runs what is due at CPU cycle ``now``."""
         heap, spend, cost = self._heap, self.door.spend, self.kernel.costs.timer_fire
-        self._armed = None
+        self.armed = None
         while heap and heap[0][0] <= now:
             timer = heappop(heap)[2]
             if timer.time is not None:
@@ -110,9 +120,9 @@ class Timers:
         while heap and heap[0][2].time is None:
             heappop(heap)
         first = heap[0][0] if heap else None
-        if first != self._armed:
-            self._armed = first
+        if first != self.armed:
+            self.armed = first
             if first is None:
-                self.door.write(_STOP, _OURS)
+                self.door.write(self._stop, _OURS)
             else:
-                self.door.write(_COMPARE, first & 0xFFFFFFFF)
+                self.door.write(self._compare, first & 0xFFFFFFFF)

@@ -141,10 +141,10 @@ class Exchange:
 
     # -- to all --------------------------------------------------------------------------------------
     def can_multicast(self, nbytes=None):
-        """Whether ``multicast`` is there: each rank of an intracommunicator has a CAB of its own. All ranks get the
-        same answer, whatever the number of bytes."""
+        """Whether ``multicast`` is there: the machine has one, and each rank of an intracommunicator has a CAB of its
+        own. All ranks get the same answer, whatever the number of bytes."""
         communicator = self.communicator
-        if communicator.remote is not None or self.size < 2:
+        if not communicator.process.cab.can_multicast or communicator.remote is not None or self.size < 2:
             return False
         return len({communicator.record(rank).place[0] for rank in range(self.size)}) == self.size
 

@@ -1,6 +1,5 @@
 """Probes: looking for a message without receiving it."""
 
-from ..packet import ENVELOPE
 from .constants import ANY_TAG
 from .envelope import in_parts, selector, tag_of
 from .messages import Incoming, checked_tag, sources_of
@@ -48,7 +47,7 @@ async def probed(call, communicator, source, tag, status, wait, keep):
         length = arrival.length
         if in_parts(arrival.type):
             await inbox.wait("a heading", lambda: not arrival.moving)
-            heading = await process.cab.memory.load(arrival.slot + ENVELOPE.size, HEADING.size)
+            heading = await process.cab.memory.load(arrival.address, HEADING.size)
             length, _ = HEADING.unpack(heading)
         status.fill(communicator.rank_of(arrival.source), tag_of(arrival.type)[1], length)
     return Incoming(call, communicator, source, tag) if keep else True

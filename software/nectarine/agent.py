@@ -8,12 +8,9 @@ from enum import IntEnum
 
 from ..errors import PeerStartedAnew, TaskEnded
 from ..packet import ENVELOPE
-from .channels import Channels
 from .inbox import Arrival, Inbox
-from .localchannel import LocalChannel
 from .options import SHORT
 from .shortmessage import ShortMessage
-from .transfer import Transfers
 
 __all__ = ["AGENT", "Agent", "Command"]
 
@@ -54,6 +51,8 @@ class Agent:
     -------
     channels : Channels
     transfers : Transfers
+    daemons : list
+        Of its carriage: see there.
     counters : AgentCounters
     on_start, on_end : callable(Agent, int)
         Called when another CAB asks for a task of that number to be started, or ended.
@@ -65,6 +64,7 @@ class Agent:
         "directory",
         "channels",
         "transfers",
+        "daemons",
         "counters",
         "on_start",
         "on_end",
@@ -78,12 +78,12 @@ class Agent:
         self.cab = cab
         self.kernel = cab.kernel
         self.directory = directory
-        self.channels = Channels(cab, self._deliver, self._lost)
-        self.transfers = Transfers(cab, self._query)
+        carriage = cab.carriage(self._deliver, self._lost, self._query)
+        self.channels, self.transfers, self.daemons = carriage.channels, carriage.transfers, carriage.daemons
+        self._local = carriage.local
         self.counters = AgentCounters()
         self.on_start = on_start
         self.on_end = on_end
-        self._local = LocalChannel(self.channels)
         self._inboxes = {}  # number of a task of this CAB -> Inbox
         self._gone = set()  # (CAB ID, number) of tasks of other CABs of which it was told that they are not there
         self._coming = set()  # (CAB ID, transfer) of long messages that have not been received
@@ -120,6 +120,7 @@ class Agent:
 
     async def drop(self, arrival, number):
         """A message will never be received by task ``number`` of this CAB."""
+        arrival.gone = True
         if arrival.slot is not None:
             slot, arrival.slot = arrival.slot, None
             await arrival.channel.give(slot)
@@ -155,29 +156,31 @@ class Agent:
 
     # -- in, at interrupt level (from tasks of this CAB: by a thread) --------------------------------
     def _deliver(self, channel, envelope, slot):
-        """A message has come, in that slot."""
+        """A message has come, in that slot. Returns its Arrival, or None if no task has got one."""
         self.kernel.door.spend(self.kernel.costs.nectarine_deliver)
         to, number, type, length, transfer = ENVELOPE.unpack(envelope)
         if to == AGENT:
             channel.give_late(slot)
             self._obey(channel.peer, number, type, transfer)
-            return
+            return None
         if not transfer and length > SHORT:
             self.counters.malformed += 1
             channel.give_late(slot)
-            return
+            return None
         inbox = self.inbox(to)
         if inbox is not None:
             if transfer:
                 self._coming.add((channel.peer, transfer))
-            inbox.arrive(Arrival((channel.peer, number), type, length, transfer, channel, slot))
-            return
+            arrival = Arrival((channel.peer, number), type, length, transfer, channel, slot)
+            inbox.arrive(arrival)
+            return arrival
         self.counters.refused += 1
         channel.give_late(slot)
         if channel is self._local:
             self.transfers.end(transfer, self._ended(to))
         else:
             channel.send_late(self._command(to, Command.REFUSED, transfer))
+        return None
 
     def _obey(self, peer, number, command, transfer):
         """A word of another CAB's agent."""
@@ -209,6 +212,7 @@ class Agent:
             for arrival in list(inbox.arrivals):
                 if arrival.source[0] == peer and arrival.transfer == transfer:
                     inbox.arrivals.remove(arrival)
+                    arrival.gone = True
                     if arrival.slot is not None:
                         arrival.channel.give_late(arrival.slot)
 

@@ -62,7 +62,8 @@ class Application:
             if record.cab == cab.name and record.agent is not None:
                 record.finish(End.STOPPED)
         agent = self._agents[cab.name] = Agent(cab, self.tasks, self.start, self.end)
-        self.system.spawn(cab.name, agent.transfers.serve, name="long messages", daemon=True)
+        for function, name in agent.daemons:
+            self.system.spawn(cab.name, function, name=name, daemon=True)
 
     @property
     def agents(self):

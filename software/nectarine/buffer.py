@@ -55,6 +55,11 @@ class Buffer:
         """Whether ``free`` was called."""
         return self._whole._freed
 
+    @property
+    def is_end(self):
+        """Whether it ends where the whole buffer that it is a part of does."""
+        return self.address + self.length == self._whole.address + self._whole.length
+
     def check(self, offset=0, length=0):
         """Raises ProgramError if it has been freed, ValueError if it has no ``length`` bytes at ``offset``."""
         if self.freed:

@@ -10,7 +10,7 @@ from ..transport.sequence import ahead
 from .options import SLOTS
 from .peerwatch import PeerWatch
 from .roundtrip import RoundTrip
-from .slots import Slots
+from .slots import Slots, Slotted
 
 __all__ = ["Channel"]
 
@@ -23,7 +23,7 @@ _HALF = SLOTS // 2
 _SILENT = "CAB {} is silent: {} askings in vain; it is not known whether it has the message"
 
 
-class Channel:
+class Channel(Slotted):
     """What one CAB knows of another.
 
     Parameters

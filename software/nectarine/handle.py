@@ -140,10 +140,12 @@ class SendHandle(Handle):
 
     async def _place(self, data):
         """Address of the bytes of a long message; what is not in data memory is stored there first."""
-        if self._buffer is not None:
+        if self._buffer is not None and not self._buffer.address % self.task.agent.transfers.aligned:
             self._buffer.hold()
             return self._buffer.address
         memory = self.task.cab.memory
+        if self._buffer is not None:
+            data = await self._buffer.read()
         self._block = await memory.allocate(self.length)
         memory.write(self._block, bytes(data))
         self.task.copies.cpu_out += self.length
@@ -352,7 +354,7 @@ class ReceiveHandle(Handle):
         task, memory = self.task, self.task.cab.memory
         data = b""
         if arrival.length:
-            data = await memory.load(arrival.slot + ENVELOPE.size, arrival.length)
+            data = await memory.load(arrival.address, arrival.length)
         task.copies.cpu_in += arrival.length
         if arrival.channel.peer != task.cab.id:
             task.copies.dma_in += arrival.length
@@ -372,28 +374,11 @@ class ReceiveHandle(Handle):
 
     async def _pull(self, arrival):
         """A long message: out of the sender's buffer."""
-        task, memory = self.task, self.task.cab.memory
-        transfers = task.agent.transfers
-        if arrival.channel.peer == task.cab.id:
-            if not await transfers.copy(arrival, self._put):
-                self._missed()
-                return
-            task.copies.cpu_in += arrival.length
+        task, buffer = self.task, self._buffer if isinstance(self._buffer, Buffer) else None
+        if await task.agent.transfers.bring(arrival, buffer, self._put, task.copies):
+            self._accept(arrival)
         else:
-            ours = isinstance(self._buffer, Buffer)
-            address = self._buffer.address if ours else await memory.allocate(arrival.length)
-            try:
-                if not await transfers.pull(arrival, address):
-                    self._missed()
-                    return
-                task.copies.dma_in += arrival.length
-                if not ours:
-                    self._put(0, await memory.load(address, arrival.length))
-                    task.copies.cpu_in += arrival.length
-            finally:
-                if not ours:
-                    memory.free(address)
-        self._accept(arrival)
+            self._missed()
 
     def _missed(self):
         """The sender has withdrawn its message: waits for another."""
@@ -402,6 +387,7 @@ class ReceiveHandle(Handle):
 
     def _accept(self, arrival):
         """The message is there."""
+        self.task.agent.transfers.accepted()
         self.task.agent.received(arrival)
         self.source = self.task.directory.at(arrival.source)
         self.type, self.length = arrival.type, arrival.length

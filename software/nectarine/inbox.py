@@ -61,14 +61,21 @@ class Arrival:
     channel : Channel or LocalChannel
         It came by.
     slot : int
-        Byte address of envelope and bytes.
+        Where the channel has it.
+    inbox : Inbox
+        Of the task that it is for.
+    receive : Receive or None
+        The one that has got it.
+    gone : bool
+        Whether it will never be received.
     order : int
         Which message of the task it is.
     moving : bool
         Whether its bytes are being moved into other memory: a receive waits for the end of that.
     """
 
-    __slots__ = ("source", "type", "length", "transfer", "channel", "slot", "order", "moving")
+    __slots__ = ("source", "type", "length", "transfer", "channel", "slot", "inbox", "receive", "order",
+                 "moving", "gone")  # fmt: skip
 
     def __init__(self, source, type, length, transfer, channel, slot):
         self.source = source
@@ -77,8 +84,14 @@ class Arrival:
         self.transfer = transfer
         self.channel = channel
         self.slot = slot
+        self.inbox = self.receive = None
         self.order = 0
-        self.moving = False
+        self.moving = self.gone = False
+
+    @property
+    def address(self):
+        """Byte address of its bytes, if they are here."""
+        return self.slot + self.channel.front
 
 
 class Receive:
@@ -175,11 +188,13 @@ class Inbox:
     def arrive(self, arrival):
         """A message has come: the first receive that matches it gets it. From both levels."""
         self._number(arrival)
+        arrival.inbox = self
         self._offer(arrival)
         self.changed()
 
     def put_back(self, arrival):
         """A message that a receive had got, and that was not received: the next one that matches it gets it."""
+        arrival.receive = None
         self._offer(arrival)
         self.changed()
 
@@ -220,7 +235,7 @@ class Inbox:
                 "kept: receive it with a larger buffer"
             )
             return False
-        receive.arrival = arrival
+        receive.arrival, arrival.receive = arrival, receive
         if receive.waiter is None and receive.on_match is not None:
             receive.on_match(receive)
         return True

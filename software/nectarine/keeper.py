@@ -6,9 +6,8 @@ Specification: docs/nx.md, "Messages that wait"; docs/mpi.md.
 """
 
 from ..errors import TaskError
-from ..packet import ENVELOPE
 
-__all__ = ["Keeper", "SHARE", "SLOTS_USED"]
+__all__ = ["Kept", "Keeper", "SHARE", "SLOTS_USED"]
 
 #: Short messages of one other CAB that may wait in the slots of its channel before one is moved.
 SLOTS_USED = 4
@@ -16,15 +15,20 @@ SLOTS_USED = 4
 SHARE = 2
 
 
-class _Kept:
-    """Where kept messages are, in the place of a channel: a slot is a block of the heap, without an envelope."""
+class Kept:
+    """Where kept messages are, in the place of a channel: a slot is a block of the heap, without an envelope.
 
-    __slots__ = ("peer", "_memory", "_inbox")
+    ``peer``: the CAB's own ID. ``changed()`` is called when a block has become free."""
 
-    def __init__(self, task):
-        self.peer = task.cab.id
-        self._memory = task.cab.memory
-        self._inbox = task.inbox
+    __slots__ = ("peer", "_memory", "_changed")
+
+    #: As of Slotted.
+    front, keeps = 0, True
+
+    def __init__(self, peer, memory, changed):
+        self.peer = peer
+        self._memory = memory
+        self._changed = changed
 
     async def give(self, slot):
         """The message in that slot has been copied."""
@@ -32,8 +36,8 @@ class _Kept:
 
     def give_late(self, slot):
         """As ``give``, from both levels."""
-        self._memory.free(slot + ENVELOPE.size)
-        self._inbox.changed()  # a message that found no room may be kept now
+        self._memory.free(slot)
+        self._changed()  # a message that found no room may be kept now
 
 
 class Keeper:
@@ -57,7 +61,7 @@ class Keeper:
         self.task = task
         self.wants = wants
         self._keepers = keepers
-        self._kept = _Kept(task)
+        self._kept = Kept(task.cab.id, task.cab.memory, task.inbox.changed)
         self._failed = []  # messages that could not be fetched: their receives will hear why
         self._refused = None  # bytes in use when there was room, but not in one piece
         keepers.append(self)
@@ -77,7 +81,7 @@ class Keeper:
     def _next(self):
         """The oldest message that is to be kept and for which there is memory, or None."""
         for arrival in self.task.inbox.arrivals:
-            if arrival.moving or arrival.channel is self._kept or arrival in self._failed:
+            if arrival.moving or arrival.channel.keeps or arrival in self._failed:
                 continue
             if arrival.transfer:
                 wanted = self.wants(arrival)
@@ -116,7 +120,7 @@ class Keeper:
         done = False
         try:
             if not arrival.transfer and arrival.length:
-                memory.store(address, await memory.load(slot + ENVELOPE.size, arrival.length))
+                memory.store(address, await memory.load(slot + channel.front, arrival.length))
             await channel.give(slot)
             done = not arrival.transfer or await self._fetch(arrival, address)
         except TaskError:  # the receive that asks for the bytes hears of it
@@ -125,7 +129,7 @@ class Keeper:
             arrival.moving = False
             if done:
                 self.task.agent.received(arrival)
-                arrival.transfer, arrival.slot, arrival.channel = 0, address - ENVELOPE.size, self._kept
+                arrival.transfer, arrival.slot, arrival.channel = 0, address, self._kept
             else:
                 memory.free(address)
                 self._failed = [each for each in self._failed if each in inbox.arrivals] + [arrival]

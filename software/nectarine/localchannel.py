@@ -7,11 +7,12 @@ from collections import deque
 
 from ..packet import ENVELOPE
 from .options import SLOT, SLOTS
+from .slots import Slotted
 
-__all__ = ["LocalChannel"]
+__all__ = ["LocalChannel", "NoWatch"]
 
 
-class LocalChannel:
+class LocalChannel(Slotted):
     """Parameters
     ----------
     channels : Channels
@@ -29,7 +30,7 @@ class LocalChannel:
         self.channels = channels
         self.kernel = channels.kernel
         self.peer = channels.cab.id
-        self.watch = _NoWatch()
+        self.watch = NoWatch()
         self._pending = deque()  # of ShortMessage
         self._block = None
         self._free = []
@@ -87,8 +88,8 @@ class LocalChannel:
             self._free = []
 
 
-class _NoWatch:
-    """Nothing has to be watched: the other task is on this CAB."""
+class NoWatch:
+    """Nothing has to be watched: the other task is on this CAB, or is told of by the network."""
 
     __slots__ = ()
 

@@ -1,8 +1,18 @@
 """Slots of a channel: places of short messages in data memory, those that come in and those that go out."""
 
+from ..packet import ENVELOPE
 from .options import SLOT, SLOTS
 
-__all__ = ["Slots"]
+__all__ = ["Slots", "Slotted"]
+
+
+class Slotted:
+    """A channel whose slots hold envelope and bytes. ``front``: bytes in front of those of the message. ``keeps``:
+    whether messages that wait in it need no Keeper."""
+
+    __slots__ = ()
+
+    front, keeps = ENVELOPE.size, False
 
 
 class Slots:

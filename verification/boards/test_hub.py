@@ -134,13 +134,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize(
-    "configuration, claim",
-    [
-        pytest.param(*case, marks=[] if case[0].startswith("serial, two") else [pytest.mark.nightly])
-        for case in bench.cases()
-    ],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_hub(configuration, claim):
     bench.check(configuration, claim)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from nectar.hdl.cab.addresses import REGISTERS
 from nectar.hdl.cab.vme.registers import VME_REGISTERS
 from nectar.verification.bench import elaborated, inside
+from nectar.verification.cab.rates import PERIOD_PS
 from nectar.verification.cab.reference import BusFault
 
 __all__ = ["BOARDS", "VERILOG", "bus_error", "registers_of", "size_of"]
@@ -19,7 +20,7 @@ BOARDS = {
         "pages": 256,
     },
     "4 kbyte": {"data_bytes": 4 << 10, "program_bytes": 4 << 10, "domains": 8, "pages": 64},
-    "with VME": {"data_bytes": 8 << 10, "program_bytes": 4 << 10, "domains": 2, "pages": 32, "vme": True},
+    "with VME": {"data_bytes": 16 << 10, "program_bytes": 4 << 10, "domains": 4, "pages": 64, "vme": True},
 }
 
 
@@ -28,7 +29,7 @@ def _verilog(kind):
     from nectar.hdl.verilog import convert
 
     board = BOARDS[kind]
-    return elaborated((kind, board), Path(cab.__file__), lambda: convert(cab.Cab(**board), "dut"))
+    return elaborated((kind, board), Path(cab.__file__), lambda: convert(cab.Cab(**board, period_ps=PERIOD_PS), "dut"))
 
 
 #: Kind → what gives the board's Verilog; elaborated once for all benches.

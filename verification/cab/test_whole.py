@@ -5,23 +5,15 @@ import pytest
 from cocotb.triggers import RisingEdge, Timer
 
 from nectar.hdl.cab.addresses import REGIONS
-from nectar.hdl.cab.cab import Cab
 from nectar.verification.bench import Bench, inside
 from nectar.verification.cab.broken_traffic import BrokenTraffic
 from nectar.verification.cab.driver import Access
+from nectar.verification.cab.kinds import BOARDS, VERILOG
 from nectar.verification.cab.rates import PERIOD_PS, all_at_once, protection_latency
 from nectar.verification.cab.whole import Whole
 from nectar.verification.cab.whole_model import WholeModel
 
-BOARD = {
-    "data_bytes": 16 << 10,
-    "program_bytes": 4 << 10,
-    "domains": 4,
-    "pages": 64,
-    "vme": True,
-    "period_ps": PERIOD_PS,
-}
-
+BOARD = BOARDS["with VME"]
 
 #: Cycles of random traffic, and of a round of it, by configuration.
 AMOUNTS = {"everyday": (12_000, 4_000), "nightly": (1_050_000, 30_000)}
@@ -62,7 +54,7 @@ async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
     interrupts, a host, the CPU in a user's domain, timers, all at random and all at once; refused accesses among
     them, and resets of the board in the middle of it."""
     whole = await Whole(dut, PERIOD_PS, delay=(31, 120)).start()
-    traffic = BrokenTraffic(whole, WholeModel(whole.slave.bytes, **BOARD))
+    traffic = BrokenTraffic(whole, WholeModel(whole.slave.bytes, **BOARD, period_ps=PERIOD_PS))
     await traffic.open_up()
     amount, each = AMOUNTS[inside()]
     begin = whole.board.cycles
@@ -76,7 +68,7 @@ async def whatever_they_all_do_at_once_the_board_does_what_the_model_does(dut):
     assert all(count > amount // 5000 for count in traffic.counts.values()) and len(traffic.counts) == 8
 
 
-bench = Bench(__name__, {name: lambda: Cab(**BOARD) for name in AMOUNTS}, ports_only=True)
+bench = Bench(__name__, dict.fromkeys(AMOUNTS, VERILOG["with VME"]), ports_only=True)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from nectar.hdl.ipsc2.formats import DIMENSIONS
-from nectar.sim.machines import MACHINES, machine
+from nectar.sim.machines import machine
 from nectar.software.stacks import NoSoftware, system_of
 from nectar.software.system import System
+from nectar.verification.cli.examples import EXAMPLES
 
 
 @pytest.fixture
@@ -71,10 +72,15 @@ def test_a_topology_that_a_machine_has_not_is_refused(nectar, words, message):
         (["--machine", "ipsc2", "--topology", "hub:4"], "the machine ipsc2 has no topology 'hub:4'"),
         (["--machine", "ipsc2", "--topology", "hypercube:1", "--profile", "modern"], "there is no profile 'modern'"),
         (["--machine", "ipsc2", "--on", "x"], "--machine cannot be used with --on"),
+        (
+            ["--machine", "ipsc2", "--topology", "hypercube:1", "--boards", "fast"],
+            "boards of the machine ipsc2 are rtl",
+        ),
+        (["--machine", "ipsc2", "--topology", "hypercube:1", "--pcap", "x.pcapng"], "--pcap: what goes over the links"),
+        (["--machine", "ipsc2", "--topology", "hypercube:1", "--report", "x.html"], "--report: what goes over the "),
     ],
 )
-def test_a_program_on_what_there_is_not_is_refused(nectar, monkeypatch, words, message):
-    monkeypatch.setattr("nectar.software.stacks._STACKS", dict.fromkeys(MACHINES, ("system", "System")))
+def test_a_program_on_what_there_is_not_is_refused(nectar, words, message):
     program = nectar.program('TOPOLOGY = "hub:2"\nasync def main(system, arguments):\n    pass\n')
     assert message in nectar.refused("run", program, *words)
 
@@ -87,3 +93,49 @@ def test_a_machine_without_software_runs_no_program(nectar, monkeypatch):
     with pytest.raises(NoSoftware):
         system_of("ipsc2")
     assert system_of("nectar") is System
+
+
+@pytest.mark.parametrize(
+    "ranks, name", [(1, "hypercube:1"), (2, "hypercube:1"), (5, "hypercube:3"), (999, "hypercube:7")]
+)
+def test_a_cube_has_a_node_for_each_rank_as_far_as_there_are_cubes(ranks, name):
+    assert machine("ipsc2").sized(ranks) == name
+
+
+@pytest.mark.parametrize(
+    "program, words",
+    [
+        ("nx_matrix.py --order 8", ["4 nodes: "]),
+        ("fft/fft1d.py --points 256", ["   4  "]),
+        ("octree/octree.py --size 16 --level 1", ["pixels show the solid"]),
+    ],
+)
+def test_examples_run_unchanged_on_a_cube(nectar, program, words):
+    """NX calls and Nectarine, on the RTL of the iPSC/2."""
+    name, *arguments = program.split()
+    done = nectar("run", "--machine", "ipsc2", "--topology", "hypercube:2", str(EXAMPLES / name), *arguments)
+    assert done.returncode == 0, done.stderr
+    assert all(word in done.stdout for word in words)
+
+
+def test_an_mpi_program_runs_unchanged_on_a_cube(nectar):
+    done = nectar("mpirun", "--machine", "ipsc2", "-n", "3", str(EXAMPLES / "mpi_pi.py"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 ranks: pi is 3.14159")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("message_time.py", "is a node of the iPSC/2: it has no mailboxes"),
+        ("transactions/transactions.py", "boards of the machine ipsc2 have no nodes behind them"),
+    ],
+)
+def test_an_example_that_needs_what_only_nectar_has_says_so(nectar, name, message):
+    assert message in nectar.refused("run", "--machine", "ipsc2", "--topology", "hypercube:1", str(EXAMPLES / name))
+
+
+def test_routes_of_a_cube_are_not_discovered(nectar):
+    program = nectar.program("async def main(system, arguments):\n    pass\n")
+    said = nectar.refused("run", program, "--machine", "ipsc2", "--topology", "hypercube:1", "--routes", "discovered")
+    assert "routes are given on the iPSC/2" in said

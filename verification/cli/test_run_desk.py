@@ -13,6 +13,9 @@ from nectar.verification import seeds
 from nectar.verification.cli.lines import PROGRAM, Cable, Line, identity
 from nectar.verification.cli.silence import without_progress
 
+#: Three boards are built for it; a single board is tested every day.
+pytestmark = pytest.mark.nightly
+
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 CLUSTER = identity(2 << 24 | 2 << 16 | 1 << 8, 62_500, 15 << 24 | 12 << 16 | 8 << 8)
 #: A server on CAB2 and a client on CAB1, each where its CAB has a line.
@@ -147,7 +150,6 @@ def test_two_computers_have_one_cab_each(nectar, desk):
     assert desk.lights.read_text() == ""
 
 
-@pytest.mark.nightly
 def test_routes_are_discovered_there_too(nectar, desk):
     (nectar.folder / "file").write_bytes(b"x" * 100)
     done = nectar(

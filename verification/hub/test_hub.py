@@ -157,8 +157,6 @@ SMALLER = [
         ("no-locks queue-2047", "modern"),
     )
 ]
-#: The one of them that is tested every day, and the claims there: those about absent parts and about the queue.
-SMALLEST = SMALLER[0]
 
 bench = Bench(
     __name__,
@@ -177,19 +175,9 @@ def _ports(configuration):
     return int(configuration.split()[0])
 
 
-#: Claims that the smallest HUB meets every day: absent parts, the size of the queue, everything at random.
-EVERYDAY_SMALLEST = {name for name in vars(parts) if name in NEEDED} | {
-    "every_opcode_that_is_not_in_the_table_is_refused",
-    "a_full_queue_drops_what_comes_on_top_and_counts_it",
-    "a_random_sequence_of_everything_does_what_the_model_does",
-    "random_traffic_with_packets_as_long_as_allowed",
-}
-
-
 def _marks(configuration, claim):
-    if configuration in SMALLER:
-        return [] if configuration == SMALLEST and claim in EVERYDAY_SMALLEST else [pytest.mark.nightly]
-    return [] if _ports(configuration) == EVERYDAY else [pytest.mark.nightly]
+    everyday = configuration not in SMALLER and _ports(configuration) == EVERYDAY
+    return [] if everyday else [pytest.mark.nightly]
 
 
 #: A claim that needs more ports than a configuration has shows nothing there.

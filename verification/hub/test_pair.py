@@ -119,6 +119,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("pair prototype",)))
+@pytest.mark.nightly
+@pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_pair(configuration, claim):
     bench.check(configuration, claim)

@@ -1,7 +1,8 @@
 """Every figure of the papers that this project reproduces, with where it stands and what measures it here.
 
 D is "The Design of Nectar" (1989), N is "Network-Based Multicomputers", I is "The NX/2 Operating System" (1988),
-J is "The iPSC/2 Direct-Connect Communications Technology" (1988), K is "The iPSC/2 Node Architecture" (1988).
+J is "The iPSC/2 Direct-Connect Communications Technology" (1988), K is "The iPSC/2 Node Architecture" (1988),
+L is "iPSC/2 System: A Second Generation Hypercube" (1988).
 """
 
 from . import board, cube, layers, mpi, network, nodes, pins, protocols
@@ -9,7 +10,7 @@ from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
 
-_EXACTLY, _AT_MOST, _AT_LEAST, _WITHIN, _ROUNDED = Rule
+_EXACTLY, _AT_MOST, _AT_LEAST, _WITHIN, _ROUNDED, _WORDS = Rule
 
 
 FACTS = {
@@ -153,8 +154,20 @@ FACTS = {
         Fact("D2.word", "data word of the iPSC/2 on the wire", 20, "bits", _EXACTLY, "J", cube.word_bits),
         Fact("D2.nibble", "status nibble", 4, "bits", _EXACTLY, "J", cube.nibble_bits),
         Fact("D2.probe", "routing probe between routers", 8, "bits", _EXACTLY, "J", cube.probe_bits),
+        Fact("D3.hop", "circuit built over one hop more", "a few us", "us", _WORDS, "L", cube.hop),
+        Fact(
+            "D3.transit",
+            "message that arrives over one hop more, circuit and all",
+            "only marginally longer",
+            "us",
+            _WORDS,
+            "J",
+            cube.transit,
+        ),
+        Fact("D3.turns", "messages for which another source waits for a channel", 1, "", _EXACTLY, "J", cube.turns),
         Fact("D4", "DMA of the iPSC/2's node, burst", 10.7, "Mbyte/s", _ROUNDED, "K 2.4.1", cube.burst),
         Fact("D5.empty", "NX/2: empty message on the iPSC/2", 350, "us", _AT_MOST, "I 3", layers.empty),
+        Fact("D6", "calls of NX/2 that programs have", 16, "", _EXACTLY, "I 4", layers.calls),
         Fact("S8.empty", "NX/2: empty message (a goal of ours)", 60, "us", _AT_MOST, "ours", layers.empty),
         Fact("S8.rate", "NX/2: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", layers.rate),
         Fact("S8.copies", "bytes of it that CPUs copy", 0, "bytes", _EXACTLY, "D 6.3", layers.copies),

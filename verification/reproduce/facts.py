@@ -17,6 +17,7 @@ class Rule(Enum):
     AT_LEAST = "at least"  # ours is no smaller
     WITHIN = "within"  # ours lies in the range (lowest, highest)
     ROUNDED = "rounded"  # ours is no smaller when it has as many decimals as the papers'
+    WORDS = "words"  # the papers give words and no figure: nothing is judged
 
 
 class Verdict(Enum):
@@ -25,6 +26,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     FAILS = "FAILS"
     NOT_MEASURED = "not measured"
+    NO_FIGURE = "no figure"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure, ``paper``, in ``unit`` (Rule.WITHIN: a pair), of ``what``; ``source``: paper and section.
+    """A figure, ``paper``, in ``unit`` (Rule.WITHIN: a pair; Rule.WORDS: what the papers
+    say), of ``what``; ``source``: paper and section.
 
     ``id`` begins with the fact's number (H2) and says, after a point, which of its figures it is. ``measure()`` returns
     a Found."""
@@ -56,6 +59,8 @@ class Fact:
         value = found.value
         if value is None:
             return Verdict.NOT_MEASURED
+        if self.rule is Rule.WORDS:
+            return Verdict.NO_FIGURE
         match self.rule:
             case Rule.EXACTLY:
                 holds = value == self.paper
@@ -72,12 +77,14 @@ class Fact:
     @property
     def asked(self):
         """The papers' figure in words: ``at most 30 us``."""
+        if self.rule is Rule.WORDS:
+            return self.paper
         paper = quantity(self.paper, self.unit)
         return f"{self.rule.value} {paper}" if self.rule in (Rule.AT_MOST, Rule.AT_LEAST) else paper
 
     def difference(self, found):
         """How far the measured value is from the papers', in words: ``9.2 % below``. Empty if nothing was measured."""
-        if found.value is None:
+        if found.value is None or self.rule is Rule.WORDS:
             return ""
         if self.rule is Rule.WITHIN:
             low, high = self.paper
@@ -97,7 +104,7 @@ class Fact:
 
     def ratio(self, found):
         """The measured value as a multiple of the papers'; None if that says nothing."""
-        if found.value is None or self.rule is Rule.WITHIN or not self.paper:
+        if found.value is None or self.rule in (Rule.WITHIN, Rule.WORDS) or not self.paper:
             return None
         return found.value / self.paper
 

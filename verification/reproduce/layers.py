@@ -10,7 +10,7 @@ from ...software.nx import NX
 from ...software.system import System
 from .facts import Found
 
-__all__ = ["between_nodes", "copies", "empty", "rate"]
+__all__ = ["between_nodes", "calls", "copies", "empty", "rate"]
 
 #: Messages there and back, and bytes of a long one.
 TURNS, LARGE = 8, 1 << 16
@@ -43,6 +43,40 @@ def _both(program):
         return nx
 
     return _run(made).results[0, 0]
+
+
+async def _every_call(process):
+    """Makes each call of the paper; names of those that did what it says."""
+    done, room, handled = {}, bytearray(8), []
+    done["mynode"], done["mypid"] = process.mynode() in (0, 1), process.mypid() == 0
+    done["numnodes"] = process.numnodes() == 2
+    if process.mynode() == 0:
+        await process.csend(1, b"one", 3, 1, 0)
+        sending = await process.isend(2, b"two", 3, 1, 0)
+        await process.msgwait(sending)
+        for type in 3, 4:
+            await process.csend(type, b"more", 4, 1, 0)
+        await process.crecv(5, room, 8)
+        return done
+    await process.cprobe(1)
+    done["infotype"], done["infocount"] = process.infotype() == 1, process.infocount() == 3
+    done["infonode"], done["infopid"] = process.infonode() == 0, process.infopid() == 0
+    await process.crecv(1, room, 8)
+    done["cprobe"] = done["csend"] = done["crecv"] = room[:3] == b"one"
+    receiving = await process.irecv(2, room, 8)
+    while not await process.msgdone(receiving):
+        await process.flick()
+    done["isend"] = done["irecv"] = done["msgdone"] = room[:3] == b"two"
+    again = await process.irecv(-1, room, 8)  # any type: 3
+    await process.msgwait(again)
+    done["msgwait"] = process.infotype() == 3
+    while not await process.iprobe(1 << 31 | 1 << 4):  # by its mask
+        await process.flick()
+    done["iprobe"] = process.infotype() == 4
+    await process.hrecv(4, room, 8, lambda *told: handled.append(told))
+    await process.csend(5, b"end", 3, 0, 0)
+    done["hrecv"] = handled == [(4, 4, 0, 0)]
+    return done
 
 
 async def _there_and_back(process):
@@ -81,6 +115,20 @@ async def _long(process):
 @cache
 def _longest():
     return _both(_long)
+
+
+def calls():
+    """D6: each call of the paper, made by a program."""
+
+    def made(system):
+        nx = NX(system)
+        nx.load(_every_call)
+        return nx
+
+    results = _run(made).results
+    done = results[1, 0]
+    assert results[0, 0].items() <= done.items(), results
+    return Found(sum(done.values()), f"calls that did what the paper says, in one program: {', '.join(sorted(done))}")
 
 
 @cache

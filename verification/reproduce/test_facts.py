@@ -16,6 +16,13 @@ def fact(rule, paper):
     return Fact("X1", "what", paper, "us", rule, "D 1", lambda: None)
 
 
+def test_words_of_a_paper_are_shown_and_nothing_is_judged():
+    """docs/reproduce.md: *no figure*."""
+    words, found = fact(Rule.WORDS, "a few us"), Found(3.0, "")
+    assert words.verdict(found) is Verdict.NO_FIGURE and words.asked == "a few us"
+    assert not words.difference(found) and words.ratio(found) is None
+
+
 @pytest.mark.parametrize(
     "rule, paper, good, bad",
     [

@@ -31,4 +31,4 @@ def test_the_page_has_every_figure_in_the_form_that_the_command_gives_it():
     assert list(rows) == [line.split(" | ")[0][2:] for line in PAGE.splitlines() if line[2:].split(" | ")[0] in FACTS]
     found = [(fact, read(fact, rows[name])) for name, fact in FACTS.items()]
     assert blind(PAGE) == blind(markdown(found))
-    assert all(fact.verdict(each) is Verdict.HOLDS for fact, each in found)
+    assert all(fact.verdict(each) in (Verdict.HOLDS, Verdict.NO_FIGURE) for fact, each in found)

@@ -133,6 +133,61 @@ def test_sleep_changes_nothing_but_the_speed(square):
             assert asleep[name].got == awake[name].got and asleep[name].sent == awake[name].sent
 
 
+class Busy(Node):
+    """A node that computes for so many cycles at a time, with an access and an alarm between, while messages come.
+
+    ``alarms``: cycles in which the handler has heard of the timer.
+    """
+
+    def __init__(self, door, messages, expected, rests):
+        super().__init__(door, messages, expected)
+        self.rests, self.alarms = rests, []
+
+    async def interrupt(self):
+        """Besides: hears the timer."""
+        self.pending &= ~(1 << Irq.TIMER)
+        await super().interrupt()
+        if self.pending >> Irq.TIMER & 1:
+            self.alarms.append(await self.door.now())
+
+    async def main(self):
+        """Computes for as long as the others send, then until all has arrived."""
+        self.door.attach(self.interrupt)
+        self.arm()
+        self.write("IRQ_ENABLE", 1 << Irq.ARRIVED | 1 << Irq.TIMER)
+        for rest in self.rests:
+            self.write("TIMER_COMPARE", await self.door.now() + 40 + rest // 2)
+            self.door.spend(rest)
+            await self.door.read(REG["STATUS"].address)
+        while len(self.got) < self.expected:
+            await self.door.wait()
+
+
+def test_what_comes_while_a_cpu_computes_comes_in_the_same_cycle_with_and_without_sleep():
+    """docs/engine.md, "Sleep"; docs/ipsc2-node.md, "Board": messages and the timer, in the midst of a computation."""
+    pair = CUBE.topology("hypercube:1")
+    rng = seeds.rng("busy")
+    messages = [
+        (rng.randrange(900), [rng.getrandbits(16) << 16 | 1, *(rng.getrandbits(32) for _ in range(rng.randrange(5)))])
+        for _ in range(500)
+    ]
+    rests = [rng.randrange(20, 2000) for _ in range(500)]
+    heard = []
+    for sleep in (True, False):
+        system = EngineMachine(pair, sleep=sleep)
+        sender = Node(system.doors["NODE0"], messages, 0)
+        busy = Busy(system.doors["NODE1"], [], len(messages), rests)
+        try:
+            for name, node in ("NODE0", sender), ("NODE1", busy):
+                system.start(name, node.main())
+            assert asyncio.run(system.run(lambda: False, until_ps=10**12)) == QUIET
+        finally:
+            system.close()
+        heard.append((busy.got, sender.sent, busy.alarms))
+    assert heard[0] == heard[1]
+    assert len(busy.got) == len(messages) and len(busy.alarms) > len(rests) // 2
+
+
 def test_nodes_that_have_nothing_to_do_sleep(square):
     system = EngineMachine(square)
     words = [1, *range(200)]

@@ -264,6 +264,7 @@ async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
 bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, optimisation="-O0")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_cocotb_machine(configuration, claim):
     bench.check(configuration, claim)

@@ -26,7 +26,7 @@ def whole(outcome):
 
 
 def test_not_one_message_is_lost_doubled_reordered_or_damaged():
-    whole(soak(seeds.seed(), 4_000))
+    whole(soak(seeds.seed(), 2_000))
 
 
 def test_nor_on_the_rtl():

@@ -83,28 +83,18 @@ bench = Bench(
     optimisation="-O0",
 )
 
-#: What of figure7 is compared every day: packets and a circuit; clocks that differ. Everything at once is compared on
-#: one HUB.
-EVERY_DAY = "circuit", "packets, all different"
-
 each_scenario = pytest.mark.parametrize(
     "configuration, name",
     [
-        pytest.param(
-            c, name, marks=[] if c == "one HUB" or c == "figure7" and name in EVERY_DAY else [pytest.mark.nightly]
-        )
+        pytest.param(c, name, marks=[] if c == "one HUB" else [pytest.mark.nightly])
         for c in SCENARIOS
         for name in SCENARIOS[c]
     ],
 )
 
 
-def _under_cocotb(configuration, *more):
-    """A case under cocotb: figure7, which takes minutes to compile, and most programs are for the night."""
-    return pytest.param(configuration, *more, marks=[pytest.mark.nightly] if configuration != "one HUB" else [])
-
-
-@pytest.mark.parametrize("configuration, claim", [_under_cocotb(*case) for case in bench.cases()])
+@pytest.mark.nightly
+@pytest.mark.parametrize("configuration, claim", bench.cases())
 def test_under_cocotb(configuration, claim):
     bench.check(configuration, claim)
 
@@ -114,7 +104,8 @@ def engine_record(configuration, name):
     return records.on_engine(*SCENARIOS[configuration][name])
 
 
-@pytest.mark.parametrize("configuration, name", [_under_cocotb(c, name) for c in SCENARIOS for name in SCENARIOS[c]])
+@pytest.mark.nightly
+@pytest.mark.parametrize("configuration, name", [(c, name) for c in SCENARIOS for name in SCENARIOS[c]])
 def test_engine_and_cocotb_give_the_same_events_and_the_same_symbols(configuration, name):
     """Every event of fibers, messages, threads and interrupts at the same time; every symbol on every fiber, too."""
     bench.check(configuration, "every_program_comes_to_its_end")

@@ -4,7 +4,7 @@ Source: ``docs/ipsc2-node.md``; the registers are ours. Close, "The iPSC/2 Node 
 interrupt controller and timer.
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,7 +51,8 @@ class Control(wiring.Component):
     slept : In(32)
         Clock edges that were left out before this one.
     wake_in : Out(32)
-        Clock edges that may be left out before the next one: those before the timer; all ones if it is not armed.
+        Clock edges that may be left out before the next one: those before the timer, 0 when it is due, as if none was
+        left out before the last one; all ones if it is not armed.
 
     Timing
     ------
@@ -154,7 +155,8 @@ class Control(wiring.Component):
         with m.If(written["TIMER_STOP"]):
             m.d.sync += armed.eq(0)
         with m.If(armed):
-            m.d.comb += self.wake_in.eq(compare - now_next - 1)
+            # Not of now_next: ``slept`` may still be that of the last edge.
+            m.d.comb += self.wake_in.eq(Mux(now == compare, 0, compare - now - 1))
         with m.Else():
             m.d.comb += self.wake_in.eq(_LONGEST)
 

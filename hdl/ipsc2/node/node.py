@@ -209,6 +209,7 @@ class Node(wiring.Component):
                 & (inward.level == 0)
                 & ~serializer.busy
                 & ~deserializer.receiving
+                & ~deserializer.words.valid
                 & ~self.sink.open
                 & (store.arrived == was_arrived)
             ),

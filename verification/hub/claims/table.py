@@ -160,8 +160,8 @@ async def a_port_that_there_is_not_is_never_taken_for_the_one_that_its_low_bits_
     others = [port for port in range(scene.ports) if port != source]
     numbers = 1 << (scene.ports - 1).bit_length()
     for port in others:
-        scene.order(source, Op.LOCK, port)
-        scene.order(source, Op.OPEN, port)
+        await scene.done(source, Op.LOCK_REPLY, port)
+        await scene.done(source, Op.OPEN_REPLY, port)
     for row in random.sample(COMMANDS, 52):
         if Error.BAD_PORT not in row.errors:
             continue

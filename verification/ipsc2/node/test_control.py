@@ -43,7 +43,7 @@ class Reference:
         pending = sum(1 << irq for irq in self.events) | bool(inputs["arrived"]) << Irq.ARRIVED
         expected = {
             "irq": bool(pending & self.enabled),
-            "wake_in": (self.compare - now - 1) % (1 << 32) if self.armed else (1 << 32) - 1,
+            "wake_in": max(0, (self.compare - self.now) % (1 << 32) - 1) if self.armed else (1 << 32) - 1,
             **dict.fromkeys((*OUTPUTS.values(), "abort", "drop", "reset"), 0),
         }
         due = self.armed and now == self.compare

@@ -1,51 +1,43 @@
-"""Nodes of a simulated cube with the software of NX/2, for tests."""
+"""Systems of nodes of a simulated cube, for tests of the software of the iPSC/2."""
 
 import asyncio
+from contextlib import contextmanager
 
-from nectar.hdl.ipsc2.node.registers import MEMORY_BYTES
 from nectar.sim.machines import machine
 from nectar.software.backends.engine.machine import EngineMachine
-from nectar.software.ipsc2.node import Node
+from nectar.software.ipsc2.system import CubeSystem
+from nectar.software.nectarine import Application
+from nectar.software.nx import NX
 
-__all__ = ["Cube", "anything"]
-
-
-def anything(_):
-    """Takes every type."""
-    return True
+__all__ = ["cube", "nx_on", "tasks_on"]
 
 
-class Cube:
-    """``nodes``: list of Node, on the RTL of a cube of ``dimensions``."""
+@contextmanager
+def cube(dimensions):
+    """A CubeSystem on the RTL of a cube."""
+    topology = machine("ipsc2").topology(f"hypercube:{dimensions}")
+    system = CubeSystem.of(EngineMachine(topology), topology)
+    try:
+        yield system
+    finally:
+        system.close()
 
-    def __init__(self, dimensions):
-        self.machine = EngineMachine(machine("ipsc2").topology(f"hypercube:{dimensions}"))
-        doors = self.machine.doors
-        self.nodes = [Node(name, n, len(doors), door, MEMORY_BYTES) for n, (name, door) in enumerate(doors.items())]
-        self._threads = []
 
-    def __enter__(self):
-        return self
+def nx_on(system, programs, max_time_ps=10**12):
+    """Runs ``programs``, dict of (node, pid) → (function, arguments). Returns what they return, by the same."""
+    nx = NX(system)
+    for (node, pid), (function, *args) in programs.items():
+        nx.load(function, *args, node=node, pid=pid)
+    asyncio.run(nx.run(max_time_ps))
+    return nx.results
 
-    def __exit__(self, *_):
-        self.machine.close()
 
-    def spawn(self, node, function, *args):
-        """A thread on a node; its ``result`` is there behind ``run``."""
-        thread = self.nodes[node].kernel.spawn(function, self.nodes[node], *args)
-        self._threads.append(thread)
-        return thread
-
-    def run(self, until_ps=1_000_000_000_000):
-        """Runs until all threads have ended; raises the first error of one. Returns why the run has ended."""
-        for node in self.nodes:
-            self.machine.start(node.kernel.name, node.kernel.main())
-        left = set(self._threads)
-        failures = []
-        for node in self.nodes:
-            node.kernel.on_end = left.discard
-            node.kernel.on_fail = lambda kernel=node.kernel: failures.append(kernel.failed[1])
-        outcome = asyncio.run(self.machine.run(lambda: failures or not left, until_ps))
-        if failures:
-            raise failures[0]
-        return outcome
+def tasks_on(system, tasks, max_time_ps=10**12):
+    """Runs ``tasks``, dict of name → (node, function, arguments). Returns their Records by name."""
+    application = Application(system)
+    records = {
+        name: application.spawn(name, function, *args, on=f"NODE{node}")
+        for name, (node, function, *args) in tasks.items()
+    }
+    asyncio.run(application.run(max_time_ps))
+    return records

@@ -1,0 +1,129 @@
+"""What a node knows of another: short buffers, and messages that wait for them. Specification: docs/nx2.md."""
+
+from collections import deque
+
+from ..nectarine.localchannel import NoWatch
+from ..packet import ENVELOPE
+from .layout import BUFFERS, HEADER_BYTES, SHORT, Kind
+
+__all__ = ["Channel"]
+
+
+class Channel:
+    """Messages between the tasks of this node and those of another. A slot is a short buffer.
+
+    Parameters
+    ----------
+    messages : Messages
+    peer : int
+        The other node.
+
+    Members
+    -------
+    watch
+        Nothing is to be watched: the hardware tells.
+    lying : int
+        Short messages of the other node that are in buffers.
+    """
+
+    __slots__ = ("messages", "peer", "watch", "lying", "_credits", "_owed", "_waiting")
+
+    #: As of Slotted.
+    front, keeps = HEADER_BYTES, True
+
+    def __init__(self, messages, peer):
+        self.messages = messages
+        self.peer = peer
+        self.watch = NoWatch()
+        self.lying = 0
+        self._credits = BUFFERS  # of the other node that messages may take
+        self._owed = 0  # buffers that the other node does not know to be free
+        self._waiting = deque()  # (ShortMessage, address of its bytes or None)
+
+    # -- out -----------------------------------------------------------------------------------------
+    async def send(self, message):
+        """By a thread: sends a short message, or what stands for a long one, as soon as the other node has a buffer."""
+        door, costs, memory = self.messages.door, self.messages.kernel.costs, self.messages.memory
+        length = ENVELOPE.unpack(message.envelope)[3]
+        door.spend(costs.send + (costs.check if length else 0))
+        address = None
+        if message.data:
+            address = await memory.allocate(len(message.data))
+            memory.write(address, message.data)
+        door.mask()
+        await door.now()
+        self._queue(message, address)
+        door.unmask()
+
+    def send_late(self, message):
+        """The same of a message without bytes, at interrupt level."""
+        self._queue(message, None)
+
+    def _queue(self, message, address):
+        self._waiting.append((message, address))
+        self._release()
+
+    def withdraw(self, message):
+        """Takes a message back that waits. False if it does not wait any more."""
+        for entry in self._waiting:
+            if entry[0] is message:
+                self._waiting.remove(entry)
+                if entry[1] is not None:
+                    self.messages.memory.free(entry[1])
+                return True
+        return False
+
+    def _release(self):
+        """Lets messages go while there are buffers for them."""
+        while self._waiting and self._credits:
+            self._credits -= 1
+            message, address = self._waiting.popleft()
+            to, by, type, length, transfer = ENVELOPE.unpack(message.envelope)
+            fields = (self.peer, to, by, type, length, transfer)
+            if length > SHORT:
+                self.messages.post(Kind.PROXY, *fields, on_sent=message.over)
+            else:
+                self.messages.post(
+                    Kind.SHORT,
+                    *fields,
+                    address=address or 0,
+                    size=length,
+                    on_sent=lambda message=message, address=address: self._left(message, address),
+                )
+
+    def _left(self, message, address):
+        """A short message is in the network."""
+        if address is not None:
+            self.messages.memory.free(address)
+        message.over()
+
+    def take_back(self, count):
+        """At interrupt level: the other node has returned so many buffers."""
+        self._credits += count
+        self._release()
+
+    # -- in ------------------------------------------------------------------------------------------
+    async def give(self, slot):
+        """By a thread: the message in that buffer has been copied."""
+        self.messages.door.mask()
+        await self.messages.door.now()
+        self.give_late(slot)
+        self.messages.door.unmask()
+
+    def give_late(self, slot):
+        """As ``give``, at interrupt level. None: the message was in no buffer."""
+        if slot is not None:
+            self.lying -= 1
+            self.messages.freed(slot)
+            self.owe()
+
+    def owe(self):
+        """A buffer of the other node's is free: it hears of it with what is sent next, or by a message of its own."""
+        self._owed += 1
+        if self._owed == BUFFERS // 2:
+            self.messages.post(Kind.RETURN, self.peer)
+
+    def returned(self):
+        """Buffers that a message to the other node gives back."""
+        owed, self._owed = self._owed, 0
+        return owed
