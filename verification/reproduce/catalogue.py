@@ -5,7 +5,7 @@ J is "The iPSC/2 Direct-Connect Communications Technology" (1988), K is "The iPS
 L is "iPSC/2 System: A Second Generation Hypercube" (1988).
 """
 
-from . import board, cube, layers, mpi, network, nodes, pins, protocols
+from . import board, cube, cube_messages, layers, mpi, network, nodes, pins, protocols
 from .facts import Fact, Rule
 
 __all__ = ["FACTS"]
@@ -166,7 +166,20 @@ FACTS = {
         ),
         Fact("D3.turns", "messages for which another source waits for a channel", 1, "", _EXACTLY, "J", cube.turns),
         Fact("D4", "DMA of the iPSC/2's node, burst", 10.7, "Mbyte/s", _ROUNDED, "K 2.4.1", cube.burst),
-        Fact("D5.empty", "NX/2: empty message on the iPSC/2", 350, "us", _AT_MOST, "I 3", layers.empty),
+        Fact("D5.empty", "NX/2: empty message on the iPSC/2; here on Nectar", 350, "us", _AT_MOST, "I 3", layers.empty),
+        Fact(
+            "D5.ipsc2",
+            "NX/2: empty message between nodes of the iPSC/2, within 5 %",
+            (332.5, 367.5),
+            "us",
+            _WITHIN,
+            "I 3",
+            cube_messages.empty,
+        ),
+        Fact("D5.hop", "NX/2: empty message over one hop more", "a few us", "us", _WORDS, "L", cube_messages.hop),
+        Fact("D5.large", "NX/2: very large messages", 2.7, "Mbyte/s", _AT_LEAST, "I 3", cube_messages.large),
+        Fact("D5.short", "NX/2: longest message of one trip", 100, "bytes", _EXACTLY, "I 3", cube_messages.boundary),
+        Fact("D5.trips", "NX/2: trips of a longer message", 3, "", _EXACTLY, "I 3", cube_messages.trips),
         Fact("D6", "calls of NX/2 that programs have", 16, "", _EXACTLY, "I 4", layers.calls),
         Fact("S8.empty", "NX/2: empty message (a goal of ours)", 60, "us", _AT_MOST, "ours", layers.empty),
         Fact("S8.rate", "NX/2: message of 64 kbyte (a goal of ours)", 90, "Mbit/s", _AT_LEAST, "ours", layers.rate),
