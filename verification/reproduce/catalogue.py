@@ -168,7 +168,7 @@ FACTS = {
         Fact("D4", "DMA of the iPSC/2's node, burst", 10.7, "Mbyte/s", _ROUNDED, "K 2.4.1", cube.burst),
         Fact("D5.empty", "NX/2: empty message on the iPSC/2; here on Nectar", 350, "us", _AT_MOST, "I 3", layers.empty),
         Fact(
-            "D5.ipsc2",
+            "D5.nodes",
             "NX/2: empty message between nodes of the iPSC/2, within 5 %",
             (332.5, 367.5),
             "us",
