@@ -58,7 +58,8 @@ class _Night:
         new = self._git("ls-files", "-z", "--others", "--exclude-standard", *but).decode().split("\0")
         for name in filter(None, new):
             changes = b"new"
-            digest.update(name.encode() + (self.root / name).read_bytes())
+            path = self.root / name
+            digest.update(name.encode() + (os.readlink(path).encode() if path.is_symlink() else path.read_bytes()))
         return commit + ("+" if changes else ""), digest.hexdigest()[:16]
 
     def read(self, name):

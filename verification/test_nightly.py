@@ -186,6 +186,8 @@ def test_what_is_done_at_this_commit_with_this_seed_is_not_run_again(root, quick
     assert quick() == (0, []), "the same files"
     (root / "new.py").write_text("# another text")
     assert quick() == again, "another text"
+    (root / "link").symlink_to(root.parent)
+    assert quick() == again, "a link to a folder"
     _git(root, "add", ".")
     _git(root, "commit", "--quiet", "--message", "more")
     assert quick() == again and not _result(root, "one")["commit"].endswith("+"), "another commit"

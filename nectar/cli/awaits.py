@@ -16,6 +16,15 @@ __all__ = ["Awaits", "ForgottenAwait"]
 _MESSAGE = re.compile(r"coroutine '(?P<name>.+)' was never awaited")
 _ORIGIN = re.compile(r'^ +File "(?P<file>.+)", line (?P<line>\d+), in ', re.M)
 
+#: What machines have in common → as programs know it (docs/programs.md), on whatever machine.
+_KNOWN = {"Computers": "System", "Processor": "Cab"}
+
+
+def _known(name):
+    """A method's name with its class, as programs know it."""
+    owner, dot, method = name.rpartition(".")
+    return f"{_KNOWN.get(owner, owner)}{dot}{method}"
+
 
 class ForgottenAwait(UsageError):
     """A call of the program was never awaited, so it did nothing."""
@@ -85,12 +94,11 @@ class Awaits:
         origins = [origin for origin in origins if origin["file"] != plain.__file__]
         if origins:
             file, line = origins[-1]["file"], origins[-1]["line"]
-        first = not self._found
-        text = f"{file}:{line}: 'await' is missing before the call of {match['name']}, which has done nothing"
+        first, name = not self._found, _known(match["name"])
+        text = f"{file}:{line}: 'await' is missing before the call of {name}, which has done nothing"
         if by_plain and not _in_async(file, int(line)):
             text = (
-                f"{file}:{line}: {match['name']} blocks only in a plain function that runs as a task; here it has done "
-                "nothing"
+                f"{file}:{line}: {name} blocks only in a plain function that runs as a task; here it has done nothing"
             )
         self._found[text] = None
         if first and self.on_found is not None:
