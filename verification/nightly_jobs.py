@@ -230,7 +230,7 @@ JOBS = (
         "boards",
         "tops of FPGA boards, the cable to a computer, the netlist of a small HUB",
         10,
-        _tests("boards/", "host/", "benchmarks/", "cli/test_run_on.py", "cli/test_run_desk.py"),
+        _tests("boards/", "host/", "benchmarks/", "cli/test_run_on.py", "cli/test_run_desk.py", "software/backends/"),
     ),
     Job(
         "system",

@@ -46,6 +46,7 @@ def busy(machine, name, counts, cycles):
     return main()
 
 
+@pytest.mark.nightly
 def test_no_board_starves(machine):
     """docs/cable.md: each board has its turns, however many another has; between two runs all stand still, and the
     next goes on from there."""
@@ -63,6 +64,7 @@ def test_no_board_starves(machine):
     )
 
 
+@pytest.mark.nightly
 def test_each_cab_has_a_time_of_its_own(machine):
     """One computes; the other has nothing to do, so that its clock gets to the limit first, and the run is over."""
 
@@ -96,6 +98,7 @@ def test_a_host_that_does_not_listen_hears_no_silence():
     os.close(slave)
 
 
+@pytest.mark.nightly
 def test_a_cab_that_hangs_on_no_hub_is_refused(desk):
     topology = Topology("two").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
     with pytest.raises(
