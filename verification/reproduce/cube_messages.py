@@ -4,34 +4,19 @@ from functools import cache
 
 from ...software.ipsc2.layout import Kind
 from ..software.ipsc2.cube import cube, nx_on
+from ..software.ipsc2.figures import TURNS, latency_us, mbyte_s
 from .facts import Found
 
 __all__ = ["boundary", "empty", "hop", "large", "trips"]
 
 #: Bytes of a very large message, and of those near the longest that takes one trip.
 _LARGE, _NEAR = 65_536, range(96, 105)
-#: Turns there and back, of which the last counts.
-_TURNS = 3
 _TRIPS = (Kind.PROXY, Kind.GRANT, Kind.DATA)
-
-
-async def _echo(process, peer, is_first):
-    for _ in range(_TURNS):
-        begin = await process.cab.now_us()
-        if is_first:
-            await process.csend(1, b"", 0, peer, 0)
-        await process.crecv(1, bytearray(4), 0)
-        if not is_first:
-            await process.csend(1, b"", 0, peer, 0)
-        took = await process.cab.now_us() - begin
-    return took / 2
 
 
 @cache
 def _latency(peer):
-    """Microseconds of an empty message from node 0 to ``peer`` of a cube of four."""
-    with cube(2) as system:
-        return nx_on(system, {(0, 0): (_echo, peer, True), (peer, 0): (_echo, 0, False)})[0, 0]
+    return latency_us(peer)
 
 
 def _sent(length):
@@ -50,7 +35,7 @@ def _sent(length):
 
 def empty():
     """D5: an empty message to a neighbour."""
-    how = f"csend and crecv of 0 bytes, turn {_TURNS} there and back; the costs of the software were chosen so that it"
+    how = f"csend and crecv of 0 bytes, turn {TURNS} there and back; the costs of the software were chosen so that it"
     return Found(round(_latency(1), 1), f"{how} is 350 us, so this is no finding")
 
 
@@ -61,22 +46,8 @@ def hop():
 
 def large():
     """D5: a very large message."""
-
-    async def sender(process):
-        buffer = await process.task.buffer(_LARGE)
-        process.cab.compute(1000)  # the receive is called before
-        begin = await process.cab.now_us()
-        await process.csend(1, buffer, _LARGE, 1, 0)
-        return begin
-
-    async def receiver(process):
-        await process.crecv(1, await process.task.buffer(_LARGE), _LARGE)
-        return await process.cab.now_us()
-
-    with cube(1) as system:
-        times = nx_on(system, {(0, 0): (sender,), (1, 0): (receiver,)})
     how = f"{_LARGE} bytes, from the call of csend to the return of crecv, which was called before"
-    return Found(round(_LARGE / (times[1, 0] - times[0, 0]), 3), how)
+    return Found(round(mbyte_s(_LARGE), 3), how)
 
 
 @cache
