@@ -33,8 +33,8 @@ def lines(machines, runs, found):
     given = all(ran.given for ran in runs[most].values())
     names = ", ".join(machine.name for machine in machines)
     count = len(next(iter(runs[most].values())).answers)
-    what = "marked answers" if given else "printed lines, without times"
-    yield f"the same {count} {what} on {names}"
+    what = "marked" if given else "printed, times left out"
+    yield f"the same answers on {names}: {count} {what}"
     table = recorded()
     for machine in machines:
         name = machine.name

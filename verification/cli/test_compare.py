@@ -137,7 +137,7 @@ def test_everything_is_printed_and_is_in_the_results(here, monkeypatch):
     done = here("compare", *BOTH, "--json", "c.json", "program.py", "--machines", "x")
     assert (done.returncode, done.stderr) == (0, "")
     text = done.stdout
-    assert text.startswith("the same 1 marked answers on nectar, ipsc2\n")
+    assert text.startswith("the same answers on nectar, ipsc2: 1 marked\n")
     assert "nectar: 4.000 ms on 4 computers; on 4 2.00 times as fast as on 2\n" in text
     assert "ipsc2: 5.000 ms on 4 computers; on 4 1.60 times as fast as on 2\n" in text
     assert re.search(r"^ +4096 +12315.0 +0.333 +3.0 +12288.0 +24.0$", text, re.M)
