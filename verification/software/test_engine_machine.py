@@ -258,13 +258,16 @@ def test_closed_machines_leave_no_memory_behind():
         machine.close()
         gc.collect()
 
+    gc.collect()
     gc.freeze()  # what was there before need not be looked at again and again
     try:
         for _ in range(3):
             once()
-        before = resident()
+        sizes = []
         for _ in range(20):
             once()
-        assert resident() - before < 8_000_000  # each machine has 8 Mbyte of CAB memory
+            sizes.append(resident())
+        # Each machine has 8 Mbyte of CAB memory, which the allocator may give back a round later.
+        assert min(sizes[10:]) - min(sizes[:10]) < 4_000_000
     finally:
         gc.unfreeze()
