@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from statistics import median
 
 import pytest
 
@@ -264,10 +265,11 @@ def test_closed_machines_leave_no_memory_behind():
         for _ in range(3):
             once()
         sizes = []
-        for _ in range(20):
+        for _ in range(40):
             once()
             sizes.append(resident())
-        # Each machine has 8 Mbyte of CAB memory, which the allocator may give back a round later.
-        assert min(sizes[10:]) - min(sizes[:10]) < 4_000_000
+        # Each machine has 8 Mbyte of CAB memory. The allocator gives it back sooner or later, so a single size may be
+        # some 16 Mbyte off.
+        assert median(sizes[20:]) - median(sizes[:20]) < 8_000_000
     finally:
         gc.unfreeze()
