@@ -14,11 +14,6 @@ __all__ = ["ControlPort", "CrossbarPort"]
 class ControlPort(wiring.Signature):
     """A port's side of the controller and of the status table.
 
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
-
     Members
     -------
     request, request_valid : Out(Request), Out(1)
@@ -26,14 +21,12 @@ class ControlPort(wiring.Signature):
     give_up : Out(1)
         The controller shall refuse the request that waits, unless it can grant the request at once.
     resume : In(1)
-        The request is decided: symbols may pass from this cycle on. Only an open or a lock gets this signal.
+        The request is decided: symbols may pass from the next cycle on. Only an open or a lock gets this signal.
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request. ``value`` is an error code if ``done`` is 0.
     fault, quiet : In(len(FAULTS)), In(1)
         With the decision. ``fault``: the error, if it is one of ``FAULTS``, one-hot in their order. ``quiet``: a
         command of this opcode is never answered.
-    targets : In(ports)
-        Outputs that are connected to this input.
     mine : In(1)
         The output that ``request``'s parameter names is connected to this input. Only the low bits of the parameter
         count, as many as a port's number has.
@@ -42,15 +35,15 @@ class ControlPort(wiring.Signature):
 
     Timing
     ------
-    ``mine`` belongs to ``request`` in the same cycle. ``close_one`` and ``close_mine`` show in ``targets`` in the next
-    cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without ``response_valid``.
+    ``mine`` belongs to ``request`` in the same cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without
+    ``response_valid``.
 
     Neither a request nor a response is a ``lib.stream``, since no receiver ever makes a sender wait. A port has one
     request under way. The request holds until its response, so the centre always has room for it. The port takes the
     response at once.
     """
 
-    def __init__(self, ports):
+    def __init__(self):
         super().__init__(
             {
                 "request": Out(Request),
@@ -62,7 +55,6 @@ class ControlPort(wiring.Signature):
                 "value": In(8),
                 "fault": In(len(FAULTS)),
                 "quiet": In(1),
-                "targets": In(ports),
                 "mine": In(1),
                 "close_one": Out(1),
                 "close_mine": Out(1),
@@ -73,26 +65,21 @@ class ControlPort(wiring.Signature):
 class CrossbarPort(wiring.Signature):
     """A port's side of the crossbar, which brings the port's symbols to outputs.
 
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
-
     Members
     -------
     beat, move : Out(CrossbarBeat), Out(1)
         A symbol goes to all outputs that are connected to this input. There may be no such output.
-    space : In(ports)
-        Outputs that can take a symbol.
+    connected : In(1)
+        There is such an output.
+    blocked : In(1)
+        One of these outputs has no space.
 
     Timing
     ------
-    ``move`` obeys ``space`` of the same cycle: it is 1 only if all connected outputs have space. ``beat`` means nothing
-    without ``move``.
+    ``move`` obeys ``blocked`` of the same cycle. ``beat`` means nothing without ``move``.
 
-    This is no ``lib.stream``. A beat goes to all connected outputs or to none. The port knows these outputs
-    (``targets`` of ``ControlPort``) and looks at their space itself.
+    This is no ``lib.stream``: a beat goes to all connected outputs or to none.
     """
 
-    def __init__(self, ports):
-        super().__init__({"beat": Out(CrossbarBeat), "move": Out(1), "space": In(ports)})
+    def __init__(self):
+        super().__init__({"beat": Out(CrossbarBeat), "move": Out(1), "connected": In(1), "blocked": In(1)})

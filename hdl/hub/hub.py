@@ -37,7 +37,6 @@ class _Signals:
     def __init__(self, ports):
         self.reset = Signal(init=1)
         self.hub_id = Signal(8, reset_less=True)
-        self.space = Signal(ports)  # the output takes a symbol
         self.active = Signal(ports)
         self.arrived = Signal(ports)  # a symbol has arrived
         self.held = Signal(ports)
@@ -102,7 +101,9 @@ class Hub(wiring.Component):
         self.profile = profile
         self.queue = queue
         self.has_monitor = monitor
-        self._central = Central(ports, profile.backplane, supervisors, monitor=monitor, locks=locks)
+        self._central = Central(
+            ports, profile.backplane, supervisors, late=profile.pipelined, monitor=monitor, locks=locks
+        )
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):
@@ -123,7 +124,7 @@ class Hub(wiring.Component):
     def _make_parts(self, m):
         """The parts that are there once for all ports."""
         m.submodules.central = _core(self._central)
-        m.submodules.crossbar = _core(Crossbar(self.ports, early=self.profile.direct))
+        m.submodules.crossbar = _core(Crossbar(self.ports, late=self.profile.pipelined))
         m.submodules.reply_bus = _core(ReplyBus(self.ports))
         m.submodules.neighbours = _core(Neighbours(self.ports))
         m.submodules.watchdog = _core(Watchdog(self.ports))
@@ -148,8 +149,8 @@ class Hub(wiring.Component):
         a cycle later."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
         m.submodules[f"register_{n}"] = register = InputRegister()
-        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, self.queue, bypass=self.profile.direct))
-        m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.direct))
+        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, self.queue, bypass=self.profile.pipelined))
+        m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.pipelined))
         wiring.connect(m, source.control, central.port[n])
         wiring.connect(m, source.reply_source, reply_bus.source[n])
         wiring.connect(m, source.answer, sink.answer)
@@ -199,8 +200,10 @@ class Hub(wiring.Component):
             central.level[n].eq(source.level),
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
-            crossbar.targets[n].eq(source.control.targets),
-            source.crossbar.space.eq(s.space),
+            crossbar.targets[n].eq(central.targets[n]),
+            crossbar.ends[n].eq(source.control.close_one | source.control.close_mine),
+            source.crossbar.connected.eq(crossbar.connected[n]),
+            source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),
             s.events[n][CounterId.OPENED].eq(central.opened[n]),
         ]
@@ -213,7 +216,7 @@ class Hub(wiring.Component):
         m.d.comb += [
             sink.beat.eq(crossbar.out[n]),
             sink.push.eq(crossbar.push[n]),
-            s.space[n].eq(sink.space),
+            crossbar.space[n].eq(sink.space),
             crossbar.owner[n].eq(central.owner[n]),
             central.ready[n].eq(sink.ready),
             central.ready_bit[n].eq(sink.ready_bit),

@@ -48,8 +48,8 @@ class InputSideProof(wiring.Component):
             port.rx_symbol.eq(register.symbol),
             port.rx_kind.eq(register.kind),
             port.hub_id.eq(AnyConst(8)),
-            port.control.targets.eq(AnySeq(2)),
-            port.crossbar.space.eq(AnySeq(2)),
+            port.crossbar.connected.eq(AnySeq(1)),
+            port.crossbar.blocked.eq(AnySeq(1)),
         ]
 
         came, left = Signal(5), Signal(5)  # symbols so far
@@ -78,7 +78,7 @@ class InputSideProof(wiring.Component):
                 "a ready signal is asked for when a start leaves",
             ),
             Assert(port.ready_arrived == ready_came),
-            Assert(~port.crossbar.move | port.moved & ~(port.control.targets & ~port.crossbar.space).any()),
+            Assert(~port.crossbar.move | port.moved & ~port.crossbar.blocked),
             Assert((left == came) | port.held | port.moved | enters, "what has come and not left is held"),
         ]
         return m
@@ -106,7 +106,7 @@ PROOFS = [
             "a ready signal is asked for when a start arrives": Fault(
                 InputPort, "send_ready", lambda was, s: s.rx_kind.frame | s.halt
             ),
-            "what comes is not what passes": Fault(InputPort, "bypass.coming", lambda was, s: s.rx_symbol),
+            "what comes is not what passes": Fault(InputPort, "bypass.symbol", lambda was, s: s.coming),
         },
     )
 ]

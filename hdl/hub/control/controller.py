@@ -44,7 +44,7 @@ class Controller(wiring.Component):
     ports : int
         Ports of the HUB.
     backplane : int
-        Registers on the way of a request to the controller, and as many on the way of ``resume``, 0 or more.
+        Registers on the way of a request to the controller, 0 or more.
     locks : bool
         The HUB has locks; else their opcodes are unknown.
 
@@ -80,7 +80,7 @@ class Controller(wiring.Component):
     ------
     A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
     until the decision, which may come from the next cycle on. With the decision in cycle d, ``enter`` belongs to cycle
-    d, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane.
+    d, ``order``, ``opened`` and ``resume`` to d + 1.
 
     One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
     two more decisions before ``finished``.
@@ -161,7 +161,12 @@ class Controller(wiring.Component):
 
     def _collect(self, m, s):
         """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
-        asks = self._cross(m, s, self.request_valid)
+        asks = self.request_valid
+        for stage in range(self.backplane):
+            register = Signal(self.ports, name=f"backplane_{stage}")
+            m.d.sync += register.eq(asks)
+            asks = register
+            s.crossing.append(register)
         m.d.comb += s.asking.eq(asks | s.waiting)
         with m.If(s.asking.any()):
             m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
@@ -256,7 +261,7 @@ class Controller(wiring.Component):
             s.locked_before.eq(s.locked),
             s.output_before.eq(s.output),
         ]
-        m.d.comb += self.resume.eq(self._cross(m, s, s.resumes))
+        m.d.comb += self.resume.eq(s.resumes)
 
     def _give_order(self, m, s):
         """Cycle d + 1: the order, and the connection that was entered."""
@@ -296,15 +301,6 @@ class Controller(wiring.Component):
         with m.If(s.frozen):
             m.d.comb += s.freeze.eq(1)
         m.d.sync += s.frozen.eq(s.freeze & ~self.finished)
-
-    def _cross(self, m, s, signal):
-        """A vector behind the registers of the backplane."""
-        for stage in range(self.backplane):
-            register = Signal(self.ports, name=f"backplane_{stage}")
-            m.d.sync += register.eq(signal)
-            signal = register
-            s.crossing.append(register)
-        return signal
 
     def _assert(self, m, s):
         """Claims about the check and the decision, which the proofs prove."""

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, Reply, check_ports, is_absent
+from ..messages import FAULTS, Reply, Request, check_ports, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -20,10 +20,16 @@ class _Signals:
     """What the sections of the head share; proofs look into them."""
 
     def __init__(self):
+        # The state, one register each: symbols pass; the command's parameter is awaited; the command is asked for, or
+        # looked at; a command that closes is done; the decision is awaited; connections end behind a close all.
+        self.passes = Signal(init=1)
+        self.parameter = Signal()
+        self.executes = Signal()
+        self.ends = Signal()
+        self.waits = Signal()
+        self.closing = Signal()
+
         # What leaves the queue.
-        self.connected = Signal()
-        self.blocked = Signal()  # an output to which this port is connected has no space
-        self.may_leave = Signal()  # a symbol may leave
         self.leaves = Signal()  # a symbol leaves
         self.takes = Signal()  # the opcode of a command is taken out of the queue
         self.loads = Signal()  # and its parameter
@@ -37,10 +43,10 @@ class _Signals:
         self.op = Signal(8, reset_less=True)
         self.param = Signal(8, reset_less=True)
         self.idle = Signal()  # no command is under way
-        self.executes = Signal()  # the command is asked for, or looked at
         self.here = Signal()  # the command is done here, not by the controller
-        self.ends = Signal()  # a command that closes is done
-        self.not_done = Signal()  # it is refused
+        self.decided = Signal()  # the wait for the decision ends with this cycle
+        self.resumed = Signal()  # it has ended in the cycle before by ``resume``
+        self.not_done = Signal()  # a command that closes is refused
         self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
         self.asked = Signal()  # the response to the request is still to come
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
@@ -62,17 +68,16 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
-    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``;
-        that one would be, and that it is.
+    offer, offered, willing, accept : In(1), In(Request), Out(1), Out(1)
+        A command that may be taken without the queue, since nothing is ``valid``; that one would be, and that it is.
     halt : In(1)
-        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which
-        a part was taken, is given up.
+        The queue was emptied in the cycle before: nothing is ``valid`` in this cycle, no command is accepted, and a
+        command that waits, or of which a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
-    crossbar : Out(CrossbarPort(ports))
+    crossbar : Out(CrossbarPort())
         The way of symbols to the outputs.
-    control : Out(ControlPort(ports))
+    control : Out(ControlPort())
         The controller and the status table.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
@@ -93,7 +98,7 @@ class Head(wiring.Component):
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request
     register in t + 2; one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4.
-    All others go to the controller, and hold the head until ``resume`` or the cycle after its response. A command waits
+    All others go to the controller, and hold the head until the cycle after ``resume`` or its response. A command waits
     for the response and the answer to the one before.
 
     Raises
@@ -118,13 +123,13 @@ class Head(wiring.Component):
                 "valid": In(1),
                 "pop": Out(1),
                 "offer": In(1),
-                "offered": In(8),
+                "offered": In(Request),
                 "willing": Out(1),
                 "accept": Out(1),
                 "halt": In(1),
                 "expired": In(1),
-                "crossbar": Out(CrossbarPort(ports)),
-                "control": Out(ControlPort(ports)),
+                "crossbar": Out(CrossbarPort()),
+                "control": Out(ControlPort()),
                 "start_left": Out(1),
                 "answer": Out(stream.Signature(Reply)),
                 **{name: Out(1) for name in FAULTS.values()},
@@ -140,34 +145,14 @@ class Head(wiring.Component):
         m = Module()
         s = _Signals()
         self._take(m, s)
-        m.d.sync += self.control.give_up.eq(0)
-        with m.FSM(name="state") as state:
-            with m.State("PASS"):
-                self._pass(m, s)
-            with m.State("PARAMETER"):
-                self._take_parameter(m, s)
-            with m.State("EXECUTE"):
-                self._execute(m, s)
-            with m.State("END"):
-                m.d.comb += s.ends.eq(1)
-                m.next = "PASS"
-            with m.State("WAIT"):
-                self._wait(m, s)
-            with m.State("CLOSING"):
-                with m.If(~s.connected):
-                    m.next = "PASS"
-        m.d.comb += [
-            self.holds.eq(~state.ongoing("PASS")),
-            self.busy.eq(self.holds | s.asked | s.answering),
-            s.idle.eq(~self.busy),
-        ]
+        self._step(m, s)
         self._pass_symbol(m, s)
         self._close(m, s)
         self._count_refusals(m, s)
         self._keep_command(m, s)
         self._answer(m, s)
         if platform == "formal":
-            s.states = Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")))
+            s.states = Cat(s.passes, s.parameter, s.executes, s.ends, s.waits, s.closing)
             self.probes = s
             self._assert(m, s)
         return m
@@ -175,57 +160,46 @@ class Head(wiring.Component):
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space."""
-        control = self.control
         m.d.comb += [
-            s.connected.eq(control.targets.any()),
-            s.blocked.eq((control.targets & ~self.crossbar.space).any()),
-            s.leaves.eq(s.may_leave & self.valid & ~self.own),
+            self.willing.eq(s.idle & ~self.halt),
+            s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
             s.takes.eq(self.willing & self.valid & self.own),
+            s.loads.eq(s.parameter & self.valid),
             self.accept.eq(self.willing & self.offer),
             self.pop.eq(s.leaves | s.takes | s.loads),
-            self.moved.eq(s.leaves | s.takes | self.accept | control.resume | control.response_valid),
+            self.moved.eq(s.leaves | s.takes | self.accept | s.resumed | self.control.response_valid),
         ]
 
-    def _pass(self, m, s):
-        """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
-        command is accepted, or connections have to end."""
-        m.d.comb += [
-            s.may_leave.eq(~self.halt & ~s.blocked),
-            self.willing.eq(~self.halt & s.idle),
-        ]
-        with m.If(s.takes):
-            m.next = "PARAMETER"
-        with m.Elif(self.accept):
-            m.next = "EXECUTE"
-        with m.Elif(s.closed):
-            m.next = "CLOSING"
-
-    def _take_parameter(self, m, s):
-        """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
-        m.d.comb += s.loads.eq(self.valid & ~self.halt)
-        with m.If(self.halt):
-            m.next = "PASS"
-        with m.Elif(self.valid):
-            m.next = "EXECUTE"
-
-    def _execute(self, m, s):
-        """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
-        m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
-        with m.If(s.here):
-            m.next = "END"
-        with m.Else():
-            m.d.sync += self.control.give_up.eq(self.halt | self.expired)
-            m.next = "WAIT"
-
-    def _wait(self, m, s):
-        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. From the cycle of ``resume`` on symbols
-        leave, and the response is still to come."""
+    def _step(self, m, s):
+        """The state in the next cycle. The opcode of a command is taken in cycle t, its parameter from t + 1 on; or the
+        whole command is accepted in t + 1. The command is executed in t + 2. From t + 3 on the head waits for the
+        decision, or a command that closes ends. Nothing leaves while connections end behind a close all."""
         control = self.control
-        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~s.blocked)
-        with m.If(control.resume | control.response_valid):
-            m.next = "PASS"
-        with m.Else():
-            m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
+        m.d.comb += [
+            s.decided.eq(s.waits & (control.resume | control.response_valid)),
+            control.request_valid.eq(s.executes & ~s.here),
+            self.holds.eq(~s.passes | s.resumed),
+            self.busy.eq(~s.passes | s.asked | s.answering),
+            s.idle.eq(~self.busy),
+        ]
+        m.d.sync += [
+            s.passes.eq(
+                s.passes & ~(s.takes | self.accept | s.closed)
+                | s.parameter & self.halt
+                | s.ends
+                | s.decided
+                | s.closing & ~self.crossbar.connected
+            ),
+            s.parameter.eq(s.takes | s.parameter & ~self.valid & ~self.halt),
+            s.executes.eq(self.accept | s.loads),
+            s.ends.eq(s.executes & s.here),
+            s.waits.eq(control.request_valid | s.waits & ~s.decided),
+            s.closing.eq(s.closed | s.closing & self.crossbar.connected),
+            s.resumed.eq(s.waits & control.resume),
+            control.give_up.eq(
+                (control.request_valid | s.waits & ~s.decided) & (control.give_up | self.halt | self.expired)
+            ),
+        ]
 
     def _pass_symbol(self, m, s):
         """The symbol that leaves goes to the crossbar in the same cycle, or is dropped if no output is connected.
@@ -237,10 +211,10 @@ class Head(wiring.Component):
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
             self.crossbar.move.eq(s.leaves),
-            drops.eq(s.leaves & ~s.connected & ~closes & ~s.last_but_one & ~s.last),
+            drops.eq(s.leaves & ~self.crossbar.connected & ~closes & ~s.last_but_one & ~s.last),
             self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             self.crossbar.beat.closes.eq(s.last),
-            s.closed.eq(s.leaves & s.last & s.connected),
+            s.closed.eq(s.leaves & s.last & self.crossbar.connected),
             self.start_left.eq(s.leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
@@ -253,8 +227,8 @@ class Head(wiring.Component):
             m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
     def _close(self, m, s):
-        """Commands that close are done here, not by the controller: in EXECUTE it is looked at what they name, and in
-        the next cycle they act, or are refused."""
+        """Commands that close are done here, not by the controller: when they are executed it is looked at what they
+        name, and in the next cycle they act, or are refused."""
         op, control = s.op, self.control
         group = Signal()
         close_one = Signal()
@@ -275,7 +249,7 @@ class Head(wiring.Component):
         ]
 
     def _count_refusals(self, m, s):
-        """The error with which a command is refused, in the cycle of the response, or in END."""
+        """The error with which a command is refused, in the cycle of the response, or when it ends."""
         control = self.control
         refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
         refused["bad_port"] |= s.not_done & s.was_bad
@@ -283,14 +257,15 @@ class Head(wiring.Component):
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
     def _keep_command(self, m, s):
-        """The registers of the command under way. With the response, or in END, they become those of the answer.
+        """The registers of the command under way. With the response, or at the end, they become those of the
+        answer.
 
         While no command is under way they may follow what comes, which is known long before it is known whether a
         command is taken."""
         control = self.control
         m.d.comb += [control.request.op.eq(s.op), control.request.param.eq(s.param)]
         with m.If(s.idle):
-            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered.op))
         with m.Elif(s.loads):
             m.d.sync += s.op[OWN_OP_BITS].eq(self.entry[8])
         with m.If(s.idle | s.loads | control.response_valid | s.not_done):
@@ -298,14 +273,18 @@ class Head(wiring.Component):
                 Mux(
                     control.response_valid,
                     control.value,
-                    Mux(s.ends, Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
+                    Mux(
+                        s.ends,
+                        Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE),
+                        Mux(self.valid, self.entry[:8], self.offered.param),
+                    ),
                 )
             )
         with m.If(control.response_valid | s.not_done):
             m.d.sync += s.op[0].eq(control.response_valid & control.done)
 
     def _answer(self, m, s):
-        """The answer, from the cycle after the response, or after END, until it is taken; and whether a response is
+        """The answer, from the cycle after the response or the end, until it is taken; and whether a response is
         still to come."""
         control = self.control
         m.d.comb += [
@@ -326,10 +305,6 @@ class Head(wiring.Component):
         control, crossbar = self.control, self.crossbar
         m.d.comb += [
             Assert(~self.pop | self.valid, "only what is there is taken"),
-            Assert(
-                ~crossbar.move | ~(control.targets & ~crossbar.space).any(),
-                "no symbol goes where there is no space",
-            ),
+            Assert(~(crossbar.move & crossbar.blocked), "no symbol goes where there is no space"),
             Assert(~(control.close_one | control.close_mine | s.not_done) | s.ends),
-            Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
         ]

@@ -71,7 +71,7 @@ class Model:
 
         ports = range(self.ports)
         return {
-            **{f"port__{n}__targets": sum((i == n) << o for o, i in self.opened.items()) for n in ports},
+            **{f"targets__{n}": sum((i == n) << o for o, i in self.opened.items()) for n in ports},
             "connected": sum(1 << o for o in self.opened),
             "enabled": mask(self.enabled),
             "looped": mask(self.looped),

@@ -16,7 +16,7 @@ MAX_ERRORS = 255
 
 
 class Surroundings:
-    """Everything around an input port: some connected outputs, a controller that answers, a reply bus that takes a
+    """Everything around an input port: connected outputs, a controller that answers, a reply bus that takes a
     reply when told."""
 
     def __init__(self, dut):
@@ -28,8 +28,8 @@ class Surroundings:
                 "rx_kind",
                 "enabled",
                 "hub_id",
-                "control__targets",
-                "crossbar__space",
+                "crossbar__connected",
+                "crossbar__blocked",
                 "control__resume",
                 "control__response_valid",
                 "control__done",
@@ -47,7 +47,7 @@ class Surroundings:
             ],
         )
         self.hub = HUB
-        self.targets = random.choice([mask for mask in range(1, 1 << PORTS) if not mask >> PORT & 1])
+        self.connected = True
         self.moved = []  # (symbol, cycle)
         self.requests = []  # (op, param, cycle)
         self.given = []  # values of the responses
@@ -71,10 +71,8 @@ class Surroundings:
         enabled = more.get("enabled", 1)
         responds = respond and self.due is not None and now >= self.due
         self.place = self.place + 1 & 3 if self.place or (take and self.lockstep.pin("reply_source__valid")) else 0
-        connected = 0 if now == self.closing else self.targets
-        free = random.getrandbits(PORTS) | connected
-        if not space and connected:
-            free &= ~(1 << random.choice([n for n in range(PORTS) if connected >> n & 1]))
+        connected = self.connected and now != self.closing
+        blocked = connected and not space
         if responds:
             self.given.append(self.error or random.randrange(256))
         inputs = {
@@ -83,8 +81,8 @@ class Surroundings:
             "rx_kind": self.register[1],
             "hub_id": self.hub,
             "enabled": enabled,
-            "control__targets": connected,
-            "crossbar__space": free,
+            "crossbar__connected": connected,
+            "crossbar__blocked": blocked,
             "control__mine": 1,
             "answer__ready": take,
             "control__response_valid": responds,
@@ -128,7 +126,7 @@ class Surroundings:
         if responds:
             self.due = None
         if move:
-            assert not connected & ~free, "a symbol moved without space"
+            assert not blocked, "a symbol moved without space"
             self.moved.append((beat & 0x1FF, now))
             if beat >> 9:
                 self.closing = now + random.randint(1, 4)
