@@ -66,10 +66,8 @@ class _Build(build.Build):
     _verilator_flags = [flag for flag in build.VERILATOR_FLAGS if "trace" not in flag]
 
     def __init__(self, shape, cache, progress):
-        super().__init__((), "", cache, progress)
-        self.boards = {
-            shape.kind: (shape.kind, *(f"{name}={value}" for name, value in vars(shape).items() if value is not None))
-        }
+        parameters = (f"{name}={value}" for name, value in vars(shape).items() if value is not None)
+        super().__init__({shape.kind: (shape.kind, *parameters)}, cache, progress)
         if shape.kind == "desk":
             self.hdl = digest(self.hdl, *build.texts(sorted(_HERE.glob("*.py"))))
 

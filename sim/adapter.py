@@ -11,7 +11,9 @@ __all__ = ["VME_PINS", "adapter", "kinds", "nameless", "value_names", "wrapper"]
 
 #: Inputs that the wrapper passes on as they are. On the answers of the node's memory hangs a flip-flop only: as on the
 #: real bus it sees them in the cycle in which they come.
-_DIRECT = ("clk", "slept", "hub_id", "vme__dtack_n", "vme__berr_n")
+_DIRECT = ("clk", "slept", "hub_id", "tick", "vme__dtack_n", "vme__berr_n")
+#: The same for inputs whose names end so.
+_DIRECT_ENDS = ("__rx__data", "__rx__strobe")
 _CPU_PINS = (
     "bus__valid",
     "bus__ready",
@@ -64,6 +66,7 @@ _WIRED = {
     "vme__as_n": "(vme__as_n_out | ~vme__as_drive)",
     "vme__ds_n": "(vme__ds_n_out | {2{~vme__ds_drive}})",
 }
+_LINE_PINS = ("rx__data", "rx__strobe", "tx__data", "tx__strobe")
 _PORT_PINS = ("rx__payload", "rx__valid", "tx__payload", "tx__valid", "tx__ready")
 
 
@@ -84,6 +87,11 @@ def _rest(width, pin):
     if pin.endswith("_n"):
         return (1 << width) - 1
     return int(pin in ("rst", "vme_select__a24") or pin.endswith("tx__ready"))
+
+
+def _is_direct(pin):
+    """Whether the wrapper passes an input on as it is. Behind lines stands a register of the board's own."""
+    return pin in _DIRECT or pin.endswith(_DIRECT_ENDS)
 
 
 def nameless(verilog):
@@ -110,7 +118,7 @@ def value_names(verilog):
 def wrapper(verilog, module, name):
     """Verilog of module ``name``: an instance of ``module`` behind registers for its inputs."""
     pins = _pins(verilog, module)
-    held = [(width, pin) for direction, width, pin in pins if direction == "input" and pin not in _DIRECT]
+    held = [(width, pin) for direction, width, pin in pins if direction == "input" and not _is_direct(pin)]
     lines = [f"/* verilator tracing_off */\nmodule {name}("]
     lines.append(",\n".join(f"  {direction} wire [{width - 1}:0] {pin}" for direction, width, pin in pins))
     lines.append(");")
@@ -125,6 +133,11 @@ def wrapper(verilog, module, name):
     connections = [f".{pin}({shown.get(pin, pin)})" for _, _, pin in pins]
     lines.append(f"  {module} board({', '.join(connections)});\nendmodule\n")
     return "\n".join(lines)
+
+
+def _number(port):
+    """The number at the end of a port's name; 0 of a port without."""
+    return int(re.search(r"\d*\Z", port)[0] or 0)
 
 
 def _member(pin):
@@ -170,24 +183,36 @@ def adapter(verilog, module, name, prefix, root_header, source):
     ``source`` that of the file that evaluates it.
     """
     names = {pin for _, _, pin in _pins(verilog, module)}
-    cab = "irq" in names
-    fibers = ["fiber"] if cab else [f"port_{i}" for i in range(sum(n.endswith("rx__valid") for n in names))]
-    fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", *(() if cab else ("hub_id",)))]
+    cpu = "irq" in names
+    ports = sorted((n.removesuffix("__rx__valid") for n in names if n.endswith("__rx__valid")), key=_number)
+    lines = sorted((n.removesuffix("__rx__strobe") for n in names if n.endswith("__rx__strobe")), key=_number)
+    fill = [f"pins.{pin} = &model->{pin};" for pin in ("clk", "rst", "idle", "hub_id", "tick") if pin in names]
     # Nothing happens at a falling edge; what the model remembers of its clock is one bit. (Strobes of VME have edges,
     # too.)
     memories = re.findall(r"__Vtrigprevexpr\w*", root_header)
     clocks = memories if len(memories) == 1 else [name for name in memories if name == "__Vtrigprevexpr___TOP__clk__0"]
     fill.append(f"pins.clk_before = {f'&model->rootp->{clocks[0]}' if clocks else 'nullptr'};")
-    if cab:
-        fill += [f"pins.cpu.{pin.removeprefix('bus__')} = &model->{_member(pin)};" for pin in _CPU_PINS]
+    if cpu:
+        fill += [
+            f"pins.cpu.{pin.removeprefix('bus__')} = &{f'model->{_member(pin)}' if pin in names else 'spare'};"
+            for pin in _CPU_PINS
+        ]
     if f"vme__{VME_PINS[0]}" in names:
         fill += [f"pins.vme.{pin} = &model->{_member(f'vme__{pin}')};" for pin in VME_PINS]
-    for fiber in fibers:
+    if lines:
+        fill.append(f"pins.lines.resize({_number(lines[-1]) + 1});")
+    for line in lines:
+        fill += [
+            f"pins.lines[{_number(line)}].{pin.replace('__', '_')} = &model->{_member(f'{line}__{pin}')};"
+            for pin in _LINE_PINS
+        ]
+    for fiber in ports:
         fill.append("pins.ports.emplace_back();")
         fill += [
             f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
         ]
-    fill += _probes(cab, len(fibers), root_header)
+    if not lines:
+        fill += _probes(cpu, len(ports), root_header)
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"
     declared = f"void {root}___eval({root}* vlSelf);"
@@ -215,6 +240,7 @@ def adapter(verilog, module, name, prefix, root_header, source):
 
 namespace nectar {{
 
+{"static std::uint8_t spare;  // in the place of pins that the board does not have" if "spare" in body else ""}
 static void* make(VerilatedContext* context, const char* scope, Pins& pins) {{
     auto* model = new {prefix}(context, scope);
     {body}
@@ -226,7 +252,7 @@ static void quick(void* state) {{ {quick} }}
 static void destroy(void* model) {{ delete static_cast<{prefix}*>(model); }}
 
 extern const Kind KIND_{name};
-const Kind KIND_{name}{{"{name}", {str(cab).lower()}, make, eval, state, quick, destroy, ""{values}}};
+const Kind KIND_{name}{{"{name}", {str(cpu).lower()}, make, eval, state, quick, destroy, ""{values}}};
 
 }}  // namespace nectar
 """

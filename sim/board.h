@@ -2,7 +2,8 @@
 //
 // build.py writes one small file for each kind of board that fills these structures. Every model is a board inside a
 // wrapper that registers its inputs (all but slept), so that what is set before an edge counts at the edge after it,
-// and no logic hangs on the inputs.
+// and no logic hangs on the inputs. The lines of a channel are set for the edge itself: behind them stands a register
+// of the board's own.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,16 @@ struct PortPins {
     std::uint8_t* tx_ready;
 };
 
-// The CAB's CPU bus and stand-by pins; docs/cab.md.
+// The pins of a channel of data lines and a strobe in each direction; docs/ipsc2.md. Null where a board has no such
+// channel.
+struct LinePins {
+    std::uint8_t* rx_data = nullptr;
+    std::uint8_t* rx_strobe = nullptr;
+    const std::uint8_t* tx_data = nullptr;
+    const std::uint8_t* tx_strobe = nullptr;
+};
+
+// The CPU bus and the stand-by pins; docs/cab.md, docs/ipsc2-node.md.
 struct CpuPins {
     std::uint8_t* valid;
     const std::uint8_t* ready;
@@ -94,10 +104,13 @@ struct Pins {
     const std::uint8_t* idle;
     // What the model remembers of clk; setting it to 0 spares the evaluation of the falling edge. May be null.
     std::uint8_t* clk_before;
-    std::uint8_t* hub_id;  // HUBs only
-    CpuPins cpu;           // CABs only
+    std::uint8_t* hub_id = nullptr;  // HUBs only
+    CpuPins cpu;           // boards with a CPU only
     VmePins vme{};         // CABs with VME only; else null
     std::vector<PortPins> ports;
+    std::vector<LinePins> lines;   // by the number of the channel
+    // 1 in the cycles in which the lines move; of boards with lines only.
+    std::uint8_t* tick = nullptr;
     // The ports with a symbol at their pins, where the board knows them; else null.
     const Mask* sending = nullptr;
     Probes probes;
@@ -106,7 +119,7 @@ struct Pins {
 // A kind of board. What make() gives is in the state that reset leads to, and has all its inputs at rest.
 struct Kind {
     const char* name;  // "cab", "vmecab", "hub16", ...
-    bool cab;
+    bool cpu;
     void* (*make)(VerilatedContext*, const char* scope, Pins&);
     void (*eval)(void* model);
     // The same without what only waveforms need; takes what state() gives.

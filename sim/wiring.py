@@ -92,8 +92,15 @@ class Topology:
         Name → HubBoard, CabBoard, in the order of their declaration.
     fibers : list of Fiber
 
+    boards : list of str
+        Names of all boards, HUBs first.
+    computers, switches : dict
+        ``cabs`` and ``hubs``, by the names that topologies of all machines have.
+
     ``hub``, ``cab`` and ``fiber`` return the topology itself. Raises TopologyError.
     """
+
+    machine = "nectar"
 
     def __init__(self, name, *, origin=None):
         self.name = name
@@ -223,6 +230,25 @@ class Topology:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
             raise self.error(f"{where}: {what} must be a number, 0 or more, not {value!r}")
         return min(value, 1e30)  # finite in picoseconds, too; what is too much is for the caller
+
+    @property
+    def boards(self):
+        """See the class."""
+        return [*self.hubs, *self.cabs]
+
+    @property
+    def computers(self):
+        """See the class."""
+        return self.cabs
+
+    @property
+    def switches(self):
+        """See the class."""
+        return self.hubs
+
+    def counted(self):
+        """How many boards there are, for messages."""
+        return f"{len(self.hubs)} HUBs and {len(self.cabs)} CABs"
 
     # -- using ---------------------------------------------------------------------------------------
     def check(self):

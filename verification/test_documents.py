@@ -90,8 +90,9 @@ def matches(said, got):
 @pytest.fixture(scope="module")
 def simulator():
     from nectar.sim import build
+    from nectar.sim.machines.nectar import boards_of
 
-    return build.library()
+    return build.library(boards_of())
 
 
 class Reader:

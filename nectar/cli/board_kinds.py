@@ -18,7 +18,7 @@ VALUES = {
 
 def board_kinds(options):
     """What a machine is to be told of its boards, as keyword arguments of EngineMachine. Raises UsageError."""
-    from ..sim.kinds import BOARDS
+    from ..sim.machines import BOARDS
 
     if options.boards not in BOARDS:
         raise UsageError(f"--boards {options.boards}: boards are {' or '.join(BOARDS)}")
@@ -34,13 +34,15 @@ def board_kinds(options):
 
 def check_kinds(kinds, waves, topology, profile, nodes):
     """Raises UsageError if boards cannot be of these ``kinds`` (``board_kinds``), or ``waves`` be recorded of them."""
-    from ..sim.kinds import check_waves, kinds_of
+    from ..sim.engine import check_waves
+    from ..sim.machines import machine_of
 
+    machine = machine_of(topology)
     try:
-        found = kinds_of(topology, profile, nodes, **kinds)
+        found = machine.kinds(topology, profile, nodes, **kinds)
     except ValueError as error:
         raise UsageError(f"--boards fast: {error}") from None
     try:
-        check_waves(found, (waves["wave_boards"] or found) if "waves" in waves else ())
+        check_waves(machine, found, (waves["wave_boards"] or found) if "waves" in waves else ())
     except ValueError as error:
         raise UsageError(f"--waves: {error} (--wave-boards)") from None

@@ -31,7 +31,8 @@ void Vme::reset() {
     state_ = State::WAITS;
     access_ = Access::NONE;
     request_ = BusRequest{};
-    answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
+    fresh_ = true;  // strobes that are low already have not been looked at
+    alive_ = acknowledges_ = answers_ = answered_ = block_ = later_ = ready_ = failed_ = locks_ = unlocks_ = false;
     const VmeLines before = on_lines();
     dtack_ = berr_ = waiting_ = taken_ = answering_ = 0;
     master.reset();
@@ -56,8 +57,9 @@ std::uint32_t Vme::from_lines() const {
 
 void Vme::to_lines(std::uint32_t word) { data_out_ = !lword_n_ ? word : address_ & 1 ? word & 0xFFFF : word >> 16; }
 
+// Answers on the lines, unless the strobes have been high: the next transfer's master would take it for its own.
 void Vme::pull(bool error) {
-    (error ? berr_ : dtack_) = 1;
+    (error ? berr_ : dtack_) = alive_;
     state_ = State::ANSWERED;
 }
 
@@ -81,10 +83,16 @@ void Vme::follow(bool taken) {
 // The strobes of a transfer have been seen. `over`: so was the access of the transfer before, or ahead of this one.
 void Vme::begin(bool over) {
     const bool fast = later_ && in_data();
-    if (!iack_n_) return look_for(1);
-    if (!ours()) return;
+    acknowledges_ = !iack_n_ && waits();
+    if (acknowledges_) look_for(1);
+    // What is not for this board is not looked at again.
+    if (!iack_n_ || !ours()) {
+        fresh_ = false;
+        return;
+    }
     // A word that is there in this cycle is given in the next; a word that was written is over at once.
     if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
+    fresh_ = false;
     if (later_) transfer_ += WORD_BYTES;
     if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
     if (write_n_) {
@@ -96,6 +104,12 @@ void Vme::begin(bool over) {
         access_ = Access::NEXT;
     }
     pull(false);
+}
+
+// Waits for the next transfer's strobes.
+void Vme::end() {
+    state_ = State::WAITS;
+    unlocks_ = true;
 }
 
 void Vme::look_for(unsigned cycles) {
@@ -125,14 +139,17 @@ void Vme::look() {
     state_ = State::ASKS;
 }
 
-// Answers with a status/ID if that level waits. The level does so for one cycle more; its line is released at once, and
-// until the lines are free again.
-void Vme::acknowledge() {
+// Whether the level that is acknowledged on the lines waits.
+bool Vme::waits() const {
     const unsigned level = address_ & 7;
-    if (!level || !(waiting_ >> (level - 1) & 1)) {
-        state_ = State::WAITS;
-        return;
-    }
+    return level && waiting_ >> (level - 1) & 1;
+}
+
+// Answers with a status/ID. The level waits for one cycle more; its line is released at once, and until the lines are
+// free again.
+void Vme::acknowledge() {
+    if (!alive_) return end();
+    const unsigned level = address_ & 7;
     taken_ = answering_ = 1u << (level - 1);
     data_out_ = SYSTEM_HIGH | vectors_[level];
     pull(false);
@@ -148,21 +165,29 @@ std::uint32_t Vme::edge(const Write& write, bool taken, bool given, std::uint32_
     if (taken_) raised |= irq::VME_TAKEN;
     waiting_ &= ~taken_;
     taken_ = 0;
+    if (before.ds_n == 3) alive_ = false;
+    if (second_.ds_n == 3) fresh_ = true;
     switch (state_) {
         case State::WAITS:
-            if (second_.asks()) begin(over);
+            if (!fresh_ || !second_.asks()) break;
+            alive_ = before.ds_n != 3;
+            begin(over);
             break;
         case State::LOOKS:
-            if (--left_ > 0) break;
-            if (!iack_n_) {
+            if (left_ > 0) --left_;
+            if (acknowledges_) {
                 acknowledge();
-            } else {
+            } else if (second_.ds_n == 3) {
+                end();
+            } else if (left_ == 0 && over) {
                 look();
             }
             break;
         case State::ASKS:
             if (!answered) break;
-            if (error_ || request_.write) {
+            if (second_.ds_n == 3) {
+                end();
+            } else if (error_ || request_.write) {
                 pull(error_);
             } else {
                 state_ = State::ANSWERS;
@@ -174,12 +199,11 @@ std::uint32_t Vme::edge(const Write& write, bool taken, bool given, std::uint32_
             if (block_ && in_data()) read_ahead(Access::NEXT);
             break;
         case State::ANSWERED:
-            if (second_.ds_n != 3) break;
+            if (second_.ds_n != 3 && (dtack_ || berr_)) break;
             // A word that was refused ahead of its transfer is asked for once more.
             if (over && dtack_ && block_ && write_n_ && !ready_ && in_data()) read_ahead(Access::WANTED);
             dtack_ = berr_ = answering_ = 0;
-            state_ = State::WAITS;
-            unlocks_ = true;
+            end();
             later_ = block_;
             break;
     }

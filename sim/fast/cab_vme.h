@@ -51,6 +51,8 @@ class Vme {
     void read_ahead(Access access);
     void look();
     void pull(bool error);
+    void end();
+    bool waits() const;
     void acknowledge();
     void shift(const VmeLines& before);
     VmeLines on_lines() const;
@@ -73,6 +75,9 @@ class Vme {
     Access access_ = Access::NONE;
     BusRequest request_;
     std::uint32_t transfer_ = 0;  // address of the word that is being transferred
+    bool fresh_ = true;         // the strobes have been asserted since they were last looked at
+    bool acknowledges_ = false;  // LOOKS: at an interrupt acknowledgment of this board
+    bool alive_ = false;  // the strobes have not been high since they were looked at
     bool answers_ = false, answered_ = false, error_ = false;
     std::uint32_t word_ = 0;  // that was read
     bool block_ = false;      // the cycle is a block

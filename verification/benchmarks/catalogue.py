@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ...hdl.host.events import LEVELS
 from ...sim import build
+from ...sim.machines.nectar import boards_of
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
@@ -70,7 +71,7 @@ def _ratio(target, names, rates):
 
 def _engine(scale):
     messages = _count(60, scale)
-    program = build.ceiling()
+    program = build.ceiling(boards_of())
     simulated_us = workloads.ring(16, messages).simulated_ps / 1e6
 
     def ceiling():
@@ -219,7 +220,7 @@ def _first_build(scale):
 
     with tempfile.TemporaryDirectory() as cache:
         begun, used = time.monotonic(), processor_time()
-        build.library(cache=Path(cache))
+        build.library(boards_of(), cache=Path(cache))
         seconds, used = time.monotonic() - begun, processor_time() - used
     return Outcome(
         seconds,

@@ -9,7 +9,7 @@ import pytest
 
 from nectar.cli import main
 from nectar.sim import build
-from nectar.sim.kinds import kinds_of, library_of
+from nectar.sim.machines.nectar import boards_of, kinds_of, library_of
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.verification.cli.silence import without_progress
@@ -96,4 +96,4 @@ def simulator():
     """Sees to it that the simulators are built, of RTL boards and of fast ones, so that what is tested finds them."""
     topology = load("hub:2")
     library_of(topology, PROTOTYPE, kinds_of(topology, PROTOTYPE, boards="fast"))
-    return build.library()
+    return build.library(boards_of())

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from nectar.sim.kinds import kinds_of
+from nectar.sim.machines.nectar import kinds_of
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 

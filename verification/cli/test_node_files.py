@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nectar.sim.kinds import kinds_of, library_of
+from nectar.sim.machines.nectar import kinds_of, library_of
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 from nectar.verification import seeds
 from nectar.verification.cli.silence import without_progress
 
@@ -71,7 +72,7 @@ def test_the_modern_profile_is_the_same_program_on_a_faster_nectar(send, tmp_pat
     """HUBs at 100 MHz that take at most 4 cycles to set up and transfer, and fibers of 640 Mbit/s (sim/profile.py)."""
     topology = tmp_path_factory.mktemp("topology") / "small.toml"
     topology.write_text(SMALL)
-    build.library((ports,), hub_profile="modern")
+    build.library(boards_of((ports,), "modern"))
     _, results, _ = send(40_000, "--profile", "modern", *(["--topology", topology] if ports == 4 else []))
     assert results["send_file.throughput"] > 300
     for hub in ("HUB1", "HUB2"):

@@ -8,7 +8,7 @@ from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.ipsc2.node.bus import CPU, IN, OUT, Bus
-from ...hdl.ipsc2.node.registers import CPU_CYCLES, DMA_CYCLES, WORDS_BITS
+from ...hdl.ipsc2.node.registers import CPU_CYCLES, DMA_CYCLES
 from ...hdl.ipsc2.node.store import Store
 from .faults import Fault
 from .proof import Attempt, Proof
@@ -17,28 +17,29 @@ from .prove import look_into
 __all__ = ["PROOFS", "NodeBusProof", "StoreProof"]
 
 _SIZE = 1 << 12
+_WORDS = _SIZE // 4
 
 
 class StoreProof(wiring.Component):
-    """DMA in with places that lie in a memory of 8 Mbyte, words and answers at any time."""
+    """DMA in with places that lie in memory, words and answers at any time."""
 
     def __init__(self):
-        self.store = Store()
+        self.store = Store(_SIZE)
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
         store = self.store
         m.submodules.store = look_into(store, platform)
-        foreign = Signal(WORDS_BITS)  # a word of no place
+        foreign = Signal(range(_WORDS))  # a word of no place
 
         def within(place):
             """No word of the place is the foreign one, and it ends in memory."""
             outside = (foreign < place.address) | (foreign >= place.address + place.words)
-            return outside & (place.address + place.words <= 1 << WORDS_BITS - 1)
+            return outside & (place.address + place.words <= _WORDS)
 
         m.d.comb += [
-            foreign.eq(AnyConst(WORDS_BITS)),
+            foreign.eq(AnyConst(len(foreign))),
             *(getattr(store, name).eq(AnySeq(len(getattr(store, name).as_value()))) for name in ("head", "body")),
             *(getattr(store, name).eq(AnySeq(1)) for name in ("arm", "set_body")),
             store.words.valid.eq(AnySeq(1)),

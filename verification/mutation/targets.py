@@ -1,4 +1,4 @@
-"""What is mutated: each component of HUB, CAB, link and the iPSC/2's router in one configuration of its bench."""
+"""What is mutated: each component of HUB, CAB, link and the iPSC/2 in one configuration of its bench."""
 
 import importlib
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def _link(name, configuration):
 
 
 def _ipsc2(name, configuration, part=None):
-    """A part of the iPSC/2's router: it meets its own bench."""
+    """A part of the iPSC/2's router or node: it meets its own bench."""
     return Target(f"ipsc2/{name}", configuration, None, checks=_ALONE, part=part)
 
 
@@ -139,6 +139,12 @@ TARGETS = {
         _ipsc2("router", "2 dimensions", "Router"),
         _ipsc2("selected", "3"),
         _ipsc2("sink_port", "4"),
+        _ipsc2("node/bus", "4 kbyte"),
+        _ipsc2("node/control", "4 kbyte"),
+        _ipsc2("node/deserializer", "deserializer"),
+        _ipsc2("node/fetch", "256 bytes"),
+        _ipsc2("node/serializer", "serializer"),
+        _ipsc2("node/store", "256 bytes"),
         _link("aligner", "two bits"),
         _link("bits", "4 of 4"),
         _link("decoder", "decoder"),

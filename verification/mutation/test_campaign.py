@@ -26,6 +26,7 @@ FOLDERS = {
     "cab": {"cab"},
     "cab/vme": set(),
     "ipsc2": set(),
+    "ipsc2/node": {"node"},
     "link": {"crossing", "parallel"},
 }
 EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text())

@@ -18,6 +18,7 @@ import pytest
 from nectar.cache import BuildError, Cache
 from nectar.progress import Progress
 from nectar.sim import build, numbers
+from nectar.sim.machines.nectar import boards_of
 
 COMPILER = """#!/bin/sh
 case "$*" in *--version*) echo "imitation $IMITATION"; exit 0;; esac
@@ -35,8 +36,8 @@ SIZES = (2, 3)
 def verilog(tmp_path_factory):
     """A directory with the Verilog of CABs and small HUBs, as a cache holds it."""
     directory = tmp_path_factory.mktemp("verilog")
-    real = build.library().parent
-    parts = build.Build((*SIZES, 4), "prototype", directory, None)
+    real = build.library(boards_of()).parent
+    parts = build.Build(boards_of((*SIZES, 4)), directory, None)
     for name in parts.verilog_name("cab"), f".{parts.verilog_name('cab')}.sha256":
         shutil.copy(real / name, directory)
     shutil.copytree(real / "yosys", directory / "yosys")
@@ -103,7 +104,7 @@ def lose(place, *parts):
 
 def library(sizes=SIZES):
     """Builds a library with small HUBs."""
-    return build.library(sizes)
+    return build.library(boards_of(sizes))
 
 
 def compiled(place):
@@ -334,7 +335,9 @@ def test_the_cache_is_where_it_is_said_to_be(monkeypatch, environment, expected)
     assert str(Cache().path) == expected
 
 
-BUILD = f"from nectar.sim import build; print(build.library({SIZES}))"
+BUILD = f"""from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
+print(build.library(boards_of({SIZES})))"""
 
 
 def start(**environment):

@@ -10,6 +10,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import ANY_HUB
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
@@ -17,7 +18,7 @@ from nectar.verification.sim.traffic import run
 
 
 def ceiling(*arguments):
-    return subprocess.run([build.ceiling(), *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([build.ceiling(boards_of()), *map(str, arguments)], capture_output=True, text=True)
 
 
 def python(talkers, microseconds, size):

@@ -18,6 +18,7 @@ from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.code4b5b import DATA, VIOLATION, WORD_BITS
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control
 from nectar.sim import build, numbers
+from nectar.sim.machines.nectar import boards_of
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.recorder import RECORD
 from nectar.sim.wiring import DEFAULT_LENGTH_M, PS_PER_METRE
@@ -154,7 +155,7 @@ def renumbered(made):
 )
 def test_a_number_changed_in_python_changes_the_header_and_the_key(monkeypatch, tmp_path, name, value):
     def key():
-        return build.Build((2,), "prototype", tmp_path, None).ours
+        return build.Build(boards_of((2,)), tmp_path, None).ours
 
     header, before = numbers.header(), key()
     assert numbers.header() == header and key() == before

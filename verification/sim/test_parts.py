@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 from nectar.sim.parts import divide
 from nectar.sim.statements import merged, parse, runs, split, together, waits
 from nectar.verification import seeds
@@ -135,7 +136,7 @@ int main(int, char** arguments) {
 
 @pytest.mark.nightly
 def test_wide_numbers_and_memories_are_the_same_divided_and_whole(tmp_path):
-    made = build.Build((16,), "prototype", tmp_path, None)
+    made = build.Build(boards_of((16,)), tmp_path, None)
     include = made.verilator / "include"
     command, _ = build.compiler()
     seed = str(seeds.rng("wide").randrange(2**31))

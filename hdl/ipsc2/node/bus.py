@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from ..formats import WORD_BITS
-from .registers import ADDRESS_BITS, BASE, CPU_CYCLES, DMA_CYCLES, WORDS_BITS
+from .registers import ADDRESS_BITS, BASE, CPU_CYCLES, DMA_CYCLES
 
 __all__ = ["CPU", "IN", "OUT", "Bus", "CpuPort"]
 
@@ -84,11 +84,12 @@ class Bus(wiring.Component):
         if memory_bytes.bit_count() != 1 or not 1 << 12 <= memory_bytes <= 1 << 23:
             raise ValueError(f"the memory has 4 kbyte to 8 Mbyte, a power of two, not {memory_bytes} bytes")
         self.memory_bytes = memory_bytes
+        words_bits = ceil_log2(memory_bytes // _LANES)
         super().__init__(
             {
                 "cpu": Out(CpuPort()),
                 **{f"{name}_wants": In(1) for name in ("in", "out")},
-                **{f"{name}_address": In(WORDS_BITS) for name in ("in", "out")},
+                **{f"{name}_address": In(words_bits) for name in ("in", "out")},
                 "in_data": In(_WIDTH),
                 "out_data": Out(_WIDTH),
                 **{f"{name}_done": Out(1) for name in ("in", "out")},
@@ -169,7 +170,7 @@ class Bus(wiring.Component):
             done.eq((owner != 0) & (left == 0)),
             in_memory.eq(address < self.memory_bytes),
             in_registers.eq(owner[CPU] & (address >= BASE)),
-            read.addr.eq(address[2 : 2 + ceil_log2(self.memory_bytes // _LANES)]),
+            read.addr.eq(address[2 : 2 + len(read.addr)]),
             read.en.eq(acts),
             write.addr.eq(read.addr),
             write.data.eq(data),

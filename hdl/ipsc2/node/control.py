@@ -9,9 +9,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..formats import WORD_BITS
-from .fetch import OutArea
+from .fetch import area_layout
 from .registers import REG, REGISTERS, WORDS_BITS, Irq
-from .store import Place
+from .store import place_layout
 
 __all__ = ["Control"]
 
@@ -40,7 +40,7 @@ class Control(wiring.Component):
         State of the interrupt ARRIVED.
     sent, refused, aborted, checksum : In(1)
         Events.
-    areas : Out(stream of OutArea)
+    areas : Out(stream of area_layout)
         Areas of OUT_AREA. One that is not taken in its cycle is a bus error.
     head, arm, body, set_body, body_left : Out, Out, Out, Out, In
         As in Store.
@@ -61,6 +61,7 @@ class Control(wiring.Component):
 
     def __init__(self, memory_bytes):
         self.memory_bytes = memory_bytes
+        place = place_layout(memory_bytes)
         super().__init__(
             {
                 "register": In(10),
@@ -72,12 +73,12 @@ class Control(wiring.Component):
                 "status": In(_WIDTH),
                 "result": In(_WIDTH),
                 **{name: In(1) for name in ("arrived", "sent", "refused", "aborted", "checksum")},
-                "areas": Out(stream.Signature(OutArea)),
-                "head": Out(Place),
+                "areas": Out(stream.Signature(area_layout(memory_bytes))),
+                "head": Out(place),
                 "arm": Out(1),
-                "body": Out(Place),
+                "body": Out(place),
                 "set_body": Out(1),
-                "body_left": In(WORDS_BITS),
+                "body_left": In(place["words"].width),
                 **{name: Out(1) for name in ("abort", "drop", "reset")},
                 "irq": Out(1),
                 "slept": In(_WIDTH),

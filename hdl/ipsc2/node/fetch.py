@@ -8,31 +8,36 @@ The list of areas is ours: ``docs/ipsc2-node.md``, "DMA".
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from ..formats import WORD_BITS
-from .registers import WORDS_BITS
 from .serializer import OutWord
 
-__all__ = ["AREAS", "Fetch", "OutArea"]
+__all__ = ["AREAS", "Fetch", "area_layout"]
 
 #: Areas that can wait, the one included that is being sent.
 AREAS = 4
 
 
-class OutArea(data.Struct):
-    """An area of ``words`` words from the word ``address`` on; ``last``: the message ends with it."""
+def area_layout(memory_bytes):
+    """An area of ``words`` words from the word ``address`` on, in a memory of ``memory_bytes``, a power of two.
 
-    address: WORDS_BITS
-    words: WORDS_BITS
-    last: 1
+    ``last``: the message ends with it."""
+    bits = ceil_log2(memory_bytes) - 2
+    return data.StructLayout({"address": bits, "words": bits + 1, "last": 1})
 
 
 class Fetch(wiring.Component):
     """Reads areas.
 
+    Parameters
+    ----------
+    memory_bytes : int
+        Size of the memory: a power of two, as Bus checks.
+
     Members
     -------
-    areas : In(stream of OutArea)
+    areas : In(stream of area_layout)
         Areas to send, none without words. ``ready`` is 0 while AREAS are there.
     count : Out(range(AREAS + 1))
         Areas that are there.
@@ -49,13 +54,14 @@ class Fetch(wiring.Component):
     and is taken there: ``words.ready`` must not fall before ``done``.
     """
 
-    def __init__(self):
+    def __init__(self, memory_bytes):
+        self._area = area = area_layout(memory_bytes)
         super().__init__(
             {
-                "areas": In(stream.Signature(OutArea)),
+                "areas": In(stream.Signature(area)),
                 "count": Out(range(AREAS + 1)),
                 "wants": Out(1),
-                "address": Out(WORDS_BITS),
+                "address": Out(area["address"].width),
                 "done": In(1),
                 "read_data": In(2 * WORD_BITS),
                 "words": Out(stream.Signature(OutWord)),
@@ -64,10 +70,10 @@ class Fetch(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        width = len(self.areas.payload.as_value())
+        width = self._area.size
         m.submodules.list = waiting = fifo.SyncFIFO(width=width, depth=AREAS)
-        area = data.View(OutArea, waiting.r_data)
-        gone = Signal(WORDS_BITS)  # words of the area that have been read
+        area = data.View(self._area, waiting.r_data)
+        gone = Signal(len(self.address))  # words of the area that have been read
         ends = Signal()
         m.d.comb += [
             waiting.w_data.eq(self.areas.payload.as_value()),

@@ -14,7 +14,7 @@ from .bus import Bus, CpuPort
 from .control import Control
 from .deserializer import Deserializer
 from .fetch import Fetch
-from .registers import REG
+from .registers import MEMORY_BYTES, REG
 from .serializer import Serializer
 from .store import Store
 
@@ -62,7 +62,7 @@ class Node(wiring.Component):
         If there is no memory of such a size.
     """
 
-    def __init__(self, memory_bytes=1 << 20):
+    def __init__(self, memory_bytes=MEMORY_BYTES):
         self._bus = Bus(memory_bytes)
         self._control = Control(memory_bytes)
         super().__init__(
@@ -93,7 +93,8 @@ class Node(wiring.Component):
                 component = EnableInserter(moves)(component)
             return ResetInserter(reset)(component)
 
-        fetch, store, serializer, deserializer = Fetch(), Store(), Serializer(), Deserializer()
+        size = bus.memory_bytes
+        fetch, store, serializer, deserializer = Fetch(size), Store(size), Serializer(), Deserializer()
         width = len(fetch.words.payload.as_value())
         outward = fifo.SyncFIFOBuffered(width=width, depth=FIFO_WORDS)
         inward = fifo.SyncFIFOBuffered(width=len(store.words.payload.as_value()), depth=FIFO_WORDS)

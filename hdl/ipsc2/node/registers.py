@@ -9,7 +9,18 @@ from enum import IntEnum
 
 from ...cab.fields import Field
 
-__all__ = ["ADDRESS_BITS", "BASE", "CPU_CYCLES", "DMA_CYCLES", "Irq", "REG", "REGISTERS", "NodeRegister", "WORDS_BITS"]
+__all__ = [
+    "ADDRESS_BITS",
+    "BASE",
+    "CPU_CYCLES",
+    "DMA_CYCLES",
+    "Irq",
+    "MEMORY_BYTES",
+    "REG",
+    "REGISTERS",
+    "NodeRegister",
+    "WORDS_BITS",
+]
 
 #: Bits of a byte address on the CPU bus: 16 Mbyte.
 ADDRESS_BITS = 24
@@ -17,6 +28,8 @@ ADDRESS_BITS = 24
 WORDS_BITS = ADDRESS_BITS - 2
 #: First byte address of the registers; memory begins at 0.
 BASE = 0xFFF000
+#: Memory of a node that is simulated; Node and Board take other sizes, too.
+MEMORY_BYTES = 1 << 20
 #: Cycles of 62.5 ns that an access of the CPU has the bus: two of the 80386, two wait states of the DRAM (node paper,
 #: 2.3.2).
 CPU_CYCLES = 4

@@ -88,15 +88,30 @@ class Serializer(wiring.Component):
             ),
         ]
 
-        def load(unit, end):
-            """A frame of 16 bits, to begin with the next pair."""
-            return [
-                frame.eq(Cat(Const(DATA_START, PAIR_BITS), Const(0, 1), Const(end, 1), unit)),
+        # The next frame: what it carries, or a status nibble.
+        loads = Signal()
+        unit = Signal(WORD_BITS)
+        end = Signal()
+        pauses = Signal()
+        with m.If(loads):
+            m.d.sync += [
+                frame.eq(Cat(Const(DATA_START, PAIR_BITS), Const(0, 1), end, unit)),
                 pairs.eq(WORD_PAIRS),
-                place.eq(0),
-                counts.eq(not end),
+                counts.eq(~end),
                 final.eq(end),
             ]
+        with m.Elif(pauses):
+            m.d.sync += [frame.eq(NIBBLE_START | 0b10 << PAIR_BITS), pairs.eq(NIBBLE_PAIRS), counts.eq(0)]
+        with m.Elif(self.source.grant):
+            m.d.sync += frame.eq(frame >> PAIR_BITS)
+        with m.If(loads | pauses):
+            m.d.sync += place.eq(0)
+        with m.Elif(self.source.grant):
+            m.d.sync += place.eq(place + 1)
+        with m.If(self.words.ready):
+            m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last)]
+        with m.If(self.source.grant):
+            m.d.sync += value.eq(value_next)
 
         def leave():
             """The message is over; its words that are still to come are dropped."""
@@ -109,9 +124,8 @@ class Serializer(wiring.Component):
             m.d.sync += give_up.eq(1)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.words.ready.eq(1)
-                m.d.sync += [*load(word.data[:WORD_BITS], 0), probe.eq(word.data[:WORD_BITS]), value.eq(START)]
-                m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last), give_up.eq(0)]
+                m.d.comb += [self.words.ready.eq(1), loads.eq(1), unit.eq(word.data[:WORD_BITS])]
+                m.d.sync += [probe.eq(word.data[:WORD_BITS]), value.eq(START), give_up.eq(0)]
                 with m.If(self.words.valid):
                     m.next = "ASK"
             with m.State("ASK"):
@@ -122,35 +136,27 @@ class Serializer(wiring.Component):
                     self.aborted.eq(give_up & ~self.source.grant),
                 ]
                 with m.If(self.source.grant):
-                    m.d.sync += [frame.eq(frame >> PAIR_BITS), place.eq(1)]
                     m.next = "SEND"
                 with m.Elif(self.source.refused | give_up):
                     leave()
             with m.State("SEND"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(self.source.grant):
-                    m.d.sync += [frame.eq(frame >> PAIR_BITS), place.eq(place + 1), value.eq(value_next)]
-                    with m.If(place == pairs - 1):
-                        with m.If(final):
-                            m.d.comb += [self.sent.eq(~give_up), self.aborted.eq(give_up)]
-                            leave()
-                        with m.Elif(give_up):
-                            m.d.sync += load(~value_next, 1)
-                        with m.Elif(self.source.allow & waits):
-                            m.d.sync += [*load(high, 0), waits.eq(0)]
-                        with m.Elif(self.source.allow & ended):
-                            m.d.sync += [*load(value_next, 1), give_up.eq(0)]
-                        with m.Elif(self.source.allow & self.words.valid):
-                            m.d.comb += self.words.ready.eq(1)
-                            m.d.sync += load(word.data[:WORD_BITS], 0)
-                            m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last)]
-                        with m.Else():
-                            m.d.sync += [
-                                frame.eq(NIBBLE_START | 0b10 << PAIR_BITS),
-                                pairs.eq(NIBBLE_PAIRS),
-                                place.eq(0),
-                                counts.eq(0),
-                            ]
+                with m.If(self.source.grant & (place == pairs - 1)):
+                    with m.If(final):
+                        m.d.comb += [self.sent.eq(~give_up), self.aborted.eq(give_up)]
+                        leave()
+                    with m.Elif(give_up):
+                        m.d.comb += [loads.eq(1), unit.eq(~value_next), end.eq(1)]
+                    with m.Elif(self.source.allow & waits):
+                        m.d.comb += [loads.eq(1), unit.eq(high)]
+                        m.d.sync += waits.eq(0)
+                    with m.Elif(self.source.allow & ended):
+                        m.d.comb += [loads.eq(1), unit.eq(value_next), end.eq(1)]
+                        m.d.sync += give_up.eq(0)
+                    with m.Elif(self.source.allow & self.words.valid):
+                        m.d.comb += [self.words.ready.eq(1), loads.eq(1), unit.eq(word.data[:WORD_BITS])]
+                    with m.Else():
+                        m.d.comb += pauses.eq(1)
             with m.State("DROP"):
                 m.d.comb += self.words.ready.eq(1)
                 with m.If(self.words.valid & word.last):

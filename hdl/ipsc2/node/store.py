@@ -11,30 +11,34 @@ from types import SimpleNamespace
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from ..formats import WORD_BITS
 from .deserializer import InWord
-from .registers import WORDS_BITS
 
-__all__ = ["Place", "Store"]
+__all__ = ["Store", "place_layout"]
 
 
-class Place(data.Struct):
-    """A place of ``words`` words from the word ``address`` on."""
-
-    address: WORDS_BITS
-    words: WORDS_BITS
+def place_layout(memory_bytes):
+    """A place of ``words`` words from the word ``address`` on, in a memory of ``memory_bytes``, a power of two."""
+    bits = ceil_log2(memory_bytes) - 2
+    return data.StructLayout({"address": bits, "words": bits + 1})
 
 
 class Store(wiring.Component):
     """Writes messages.
 
+    Parameters
+    ----------
+    memory_bytes : int
+        Size of the memory: a power of two, as Bus checks.
+
     Members
     -------
-    head, arm : In(Place), In(1)
+    head, arm : In(place_layout), In(1)
         The place for the first words of the next message. With ``arm`` it is taken, and the message before is
         forgotten.
-    body, set_body : In(Place), In(1)
+    body, set_body : In(place_layout), In(1)
         The place for the words that the head has no room for; taken with ``set_body``.
     body_left : Out
         Words of the body that are free; 0 when a message that has used it has ended.
@@ -58,22 +62,24 @@ class Store(wiring.Component):
     message uses the body.
     """
 
-    def __init__(self):
+    def __init__(self, memory_bytes):
+        self._place = place = place_layout(memory_bytes)
+        words = place["words"].width
         super().__init__(
             {
-                "head": In(Place),
+                "head": In(place),
                 "arm": In(1),
-                "body": In(Place),
+                "body": In(place),
                 "set_body": In(1),
-                "body_left": Out(WORDS_BITS),
+                "body_left": Out(words),
                 "words": In(stream.Signature(InWord)),
                 "wants": Out(1),
-                "address": Out(WORDS_BITS),
+                "address": Out(place["address"].width),
                 "write_data": Out(2 * WORD_BITS),
                 "done": In(1),
                 "armed": Out(1),
                 "arrived": Out(1),
-                "stored": Out(WORDS_BITS),
+                "stored": Out(words + 1),
                 "in_body": Out(1),
                 "too_long": Out(1),
                 "bad": Out(1),
@@ -83,8 +89,14 @@ class Store(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        head = Signal(Place)
-        body = Signal(Place)
+        head, body = (
+            SimpleNamespace(
+                address=Signal(self._place["address"].shape, name=f"{name}_address", reset_less=True),
+                words=Signal(self._place["words"].shape, name=f"{name}_words"),
+            )
+            for name in ("head", "body")
+        )
+        stored = Signal.like(self.stored, reset_less=True)
         begun = Signal()  # a word of the message has been taken
         in_head = Signal()
         there = Signal()
@@ -96,6 +108,7 @@ class Store(wiring.Component):
             self.wants.eq(self.armed & self.words.valid & there),
             self.write_data.eq(word.data),
             self.body_left.eq(body.words),
+            self.stored.eq(stored),
             self.words.ready.eq(self.armed & (self.done | ~there)),
             taken.eq(self.words.ready & self.words.valid),
         ]
@@ -105,13 +118,14 @@ class Store(wiring.Component):
             m.d.comb += self.address.eq(body.address)
 
         with m.If(self.set_body & ~(begun & self.in_body)):
-            m.d.sync += body.eq(self.body)
+            m.d.sync += [body.address.eq(self.body.address), body.words.eq(self.body.words)]
         with m.If(self.arm & ~begun):
             m.d.sync += [
-                head.eq(self.head),
+                head.address.eq(self.head.address),
+                head.words.eq(self.head.words),
                 self.armed.eq(1),
                 self.arrived.eq(0),
-                self.stored.eq(0),
+                stored.eq(0),
                 self.in_body.eq(0),
                 self.too_long.eq(0),
             ]
@@ -120,7 +134,7 @@ class Store(wiring.Component):
             with m.If(~there):
                 m.d.sync += self.too_long.eq(1)
             with m.Else():
-                m.d.sync += self.stored.eq(self.stored + 1)
+                m.d.sync += stored.eq(stored + 1)
                 with m.If(in_head):
                     m.d.sync += [head.address.eq(head.address + 1), head.words.eq(head.words - 1)]
                 with m.Else():

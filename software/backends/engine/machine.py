@@ -10,8 +10,8 @@ from ....hdl.cab.vme.numbers import NODE_MEMORY_BYTES
 from ....hdl.hub.commands import Op
 from ....hdl.link.symbol import command
 from ....sim.engine import Engine
+from ....sim.machines import machine_of
 from ....sim.numbers import Code, FaultEffect, Result, SymbolClass, Word
-from ....sim.profile import PROTOTYPE
 from ...door import BusError, Door, Runner
 from ...errors import FaultError
 from ...faults import threshold
@@ -47,8 +47,8 @@ class EngineMachine:
     ----------
     topology : Topology
         Boards and fibers.
-    profile : Profile
-        Clocks and symbol time.
+    profile : Profile or None
+        Clocks and symbol time; None for the one that the machine has first.
     nodes : iterable of str
         Names of the CABs that have a node (docs/nodes.md).
     waves : path or None
@@ -75,7 +75,7 @@ class EngineMachine:
     Members
     -------
     doors : dict
-        CAB name → Door.
+        Name of each board with a CPU → Door.
     nodes : dict
         Name of a node (``software.machine.node_name``) → Door.
     engine : Engine
@@ -91,7 +91,7 @@ class EngineMachine:
     def __init__(
         self,
         topology,
-        profile=PROTOTYPE,
+        profile=None,
         *,
         nodes=(),
         waves=None,
@@ -105,6 +105,7 @@ class EngineMachine:
         threads=None,
         recorder=None,
     ):
+        profile = profile or machine_of(topology).profile
         self.engine = Engine(
             topology,
             profile,
@@ -121,11 +122,13 @@ class EngineMachine:
             wave_views=wave_views,
         )
         self.recorder = recorder
-        self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.cabs}
-        self.nodes = {node_name(name): Door(profile.cpu_hz, recorder) for name in topology.cabs if name in set(nodes)}
+        self.doors = {name: Door(profile.cpu_hz, recorder) for name in topology.computers}
+        self.nodes = {
+            node_name(name): Door(profile.cpu_hz, recorder) for name in topology.computers if name in set(nodes)
+        }
         self.fibers = self.engine.fibers
-        self.hub_ports = {name: hub.ports for name, hub in topology.hubs.items()}
-        self._hub_ids = {name: hub.id for name, hub in topology.hubs.items()}
+        self.hub_ports = {name: hub.ports for name, hub in topology.switches.items()}
+        self._hub_ids = {name: hub.id for name, hub in topology.switches.items()}
         self._cpu_hz = profile.cpu_hz
         self._runners = [None] * len(self.engine.cpus)
         self._plans = []  # (time, order, action)

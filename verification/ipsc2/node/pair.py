@@ -1,12 +1,11 @@
-"""Two nodes with their routers, joined by channel 0: what the bench of the whole node simulates."""
+"""Two boards, joined by channel 0: what the bench of the whole node simulates."""
 
-from amaranth.hdl import EnableInserter, Module, ResetInserter, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ....hdl.ipsc2.board import Board
 from ....hdl.ipsc2.node.bus import CpuPort
-from ....hdl.ipsc2.node.node import Node
-from ....hdl.ipsc2.router import Router
 
 __all__ = ["Pair"]
 
@@ -35,18 +34,14 @@ class Pair(wiring.Component):
         tick = Signal()
         m.d.sync += phase.eq(phase + 1)
         m.d.comb += tick.eq(phase != 7)
-        routers = []
-        for n in range(2):
-            node, router = Node(self.memory_bytes), Router(1)
-            m.submodules[f"node_{n}"] = node
-            m.submodules[f"router_{n}"] = ResetInserter(node.reset_link)(EnableInserter(tick)(router))
-            wiring.connect(m, wiring.flipped(getattr(self, f"node_{n}")), node.bus)
-            wiring.connect(m, node.source, router.source)
-            wiring.connect(m, router.sink, node.sink)
-            m.d.comb += [node.tick.eq(tick), self.irq[n].eq(node.irq), self.idle[n].eq(node.idle)]
-            routers.append(router)
-        for n, (mine, its) in enumerate([routers, routers[::-1]]):
+        boards = [Board(1, self.memory_bytes) for _ in range(2)]
+        for n, (mine, its) in enumerate([boards, boards[::-1]]):
+            m.submodules[f"board_{n}"] = mine
+            wiring.connect(m, wiring.flipped(getattr(self, f"node_{n}")), mine.bus)
             m.d.comb += [
+                mine.tick.eq(tick),
+                self.irq[n].eq(mine.irq),
+                self.idle[n].eq(mine.idle),
                 mine.channel_0.rx.data.eq(its.channel_0.tx.data ^ self.spoil[n]),
                 mine.channel_0.rx.strobe.eq(its.channel_0.tx.strobe & ~self.cut),
             ]

@@ -40,6 +40,9 @@ class Reference:
 
     def __init__(self, size):
         self.size, self.memory = size, {}
+        # Words that are accessed, each often enough to be read behind a write.
+        last = size // 4 - 1
+        self.places = [0, last, *(last ^ 1 << bit for bit in range(last.bit_length())), *random.sample(range(last), 8)]
         self.user, self.left, self.last = None, 0, 2
         self.access = self.answer = None
         self.served = [0, 0, 0]
@@ -103,7 +106,7 @@ def stimulus(model, densities, held):
     top = model.size
 
     def address():
-        return random.choice([random.randrange(64), random.randrange(top - 64, top)])
+        return 4 * random.choice(model.places) + random.randrange(4)
 
     if random.random() < 0.05:  # a request may be withdrawn
         held["cpu"] = None
@@ -130,7 +133,7 @@ def stimulus(model, densities, held):
     for name in ("in", "out"):
         there = held.get(name)
         inputs[f"{name}_wants"] = there is not None
-        inputs[f"{name}_address"] = there[0] if there else random.getrandbits(22)
+        inputs[f"{name}_address"] = there[0] if there else random.randrange(model.size // 4)
     inputs["in_data"] = held["in"][1] if held.get("in") else 0
     return inputs
 

@@ -83,8 +83,8 @@ class Reference:
                 expected["error"] = 1
             else:
                 port = {"OUT_AREA": "areas__payload", "IN_BODY": "body", "IN_HEAD": "head"}[name]
-                last = data >> 31 << 44 if name == "OUT_AREA" else 0
-                expected |= {OUTPUTS[name]: 1, port: address >> 2 | words << 22 | last}
+                last = data >> 31 << 21 if name == "OUT_AREA" else 0
+                expected |= {OUTPUTS[name]: 1, port: address >> 2 & 0x3FF | words << 10 | last}
         elif name in self.addresses:
             self.addresses[name] = data & 0xFFFFFC
         elif name == "IRQ_ENABLE":
@@ -104,13 +104,14 @@ def access(model):
     name = NUMBERS[number].name if number in NUMBERS else ""
     data = random.getrandbits(32)
     if name in model.addresses:
-        data = random.choice([data, random.randrange(SIZE + 64)])
+        data = random.choice([data, random.randrange(SIZE + 64), 1 << random.randrange(32)])
     elif name in ADDRESSES:
         room = max(0, (SIZE - model.addresses[ADDRESSES[name]]) // 4)
-        words = random.choice([0, 1, room, room + 1, random.randrange(SIZE)])
+        words = random.choice([0, 1, room, room + 1, random.randrange(SIZE), 1 << random.randrange(22)])
         data = data & 1 << 31 | words & 0x3FFFFF
     elif name == "TIMER_COMPARE":
-        data = random.choice([data, (model.now + random.randrange(1, 20)) % (1 << 32)])
+        soon = (model.now + random.randrange(1, 20)) % (1 << 32)
+        data = random.choice([data, soon, soon, soon ^ 1 << random.randrange(32)])
     return {"register": number, "write": random.getrandbits(1), "act": 1, "data": data}
 
 
@@ -124,16 +125,18 @@ async def registers_do_what_the_page_says(dut):
 
         def stimuli(density=density, model=model):
             for _ in range(4000):
+                shift = random.randrange(32)
                 left = (model.compare - model.now) % (1 << 32)
-                longest = min(left, 5) if model.armed else 5
+                # As long as it may be, now and then: all bits of the time are used.
+                longest = left if model.armed else (1 << 32) - 1
                 yield {
                     **(access(model) if random.random() < density else {"register": random.getrandbits(10)}),
                     **{name: random.random() < 0.1 for name in (*EVENTS, "arrived")},
                     "status": random.getrandbits(32),
                     "result": random.getrandbits(32),
-                    "body_left": random.getrandbits(22),
+                    "body_left": random.getrandbits(11),
                     "areas__ready": random.random() < 0.8,
-                    "slept": random.choice([0, 0, 0, random.randrange(longest + 1)]),
+                    "slept": random.choice([0] * 6 + [random.randrange(min(longest, 5) + 1)] * 2 + [longest >> shift]),
                 }
 
         await clock.follow(model.step, stimuli())

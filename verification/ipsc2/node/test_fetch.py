@@ -10,6 +10,9 @@ from nectar.hdl.ipsc2.node.fetch import AREAS, Fetch
 from nectar.verification.bench import Bench
 from nectar.verification.harness import Lockstep
 
+#: Bytes of the memory, its words, and bits of the address of one.
+SIZE = 256
+WORDS, BITS = SIZE // 4, 6
 INPUTS = "areas__payload", "areas__valid", "done", "read_data", "words__ready"
 
 
@@ -35,7 +38,7 @@ class Reference:
             expected["words__valid"] = 0
         if inputs["areas__valid"] and len(self.areas) < AREAS:
             word = inputs["areas__payload"]
-            self.areas.append((word & 0x3FFFFF, word >> 22 & 0x3FFFFF, word >> 44))
+            self.areas.append((word % WORDS, word >> BITS & 2 * WORDS - 1, word >> 2 * BITS + 1))
         if inputs["done"]:
             self.read += 1
             if self.read == words:
@@ -55,11 +58,12 @@ async def areas_are_read_word_by_word_and_the_last_word_of_a_message_is_marked(d
         def stimuli(offers=offers, answers=answers, room=room, model=model):
             for _ in range(1500):
                 ready = random.random() < room
-                words = random.choice([1, 1, 2, 3, 9])
+                address = random.choice([0, random.randrange(WORDS)])
+                words = random.choice([1, 1, 2, 3, WORDS, random.randrange(1, WORDS)])
                 yield {
-                    "areas__payload": random.randrange(1 << 22) % ((1 << 22) - 9)
-                    | words << 22
-                    | random.getrandbits(1) << 44,
+                    "areas__payload": address
+                    | min(words, WORDS - address) << BITS
+                    | random.getrandbits(1) << 2 * BITS + 1,
                     "areas__valid": random.random() < offers,
                     "words__ready": ready,
                     "done": bool(model.areas) and ready and random.random() < answers,
@@ -69,7 +73,7 @@ async def areas_are_read_word_by_word_and_the_last_word_of_a_message_is_marked(d
         await clock.follow(model.step, stimuli())
 
 
-bench = Bench(__name__, {"fetch": Fetch}, ports_only=True)
+bench = Bench(__name__, {"256 bytes": lambda: Fetch(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

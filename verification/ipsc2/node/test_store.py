@@ -9,6 +9,9 @@ from nectar.hdl.ipsc2.node.store import Store
 from nectar.verification.bench import Bench
 from nectar.verification.harness import Lockstep
 
+#: Bytes of the memory, its words, and bits of the address of one.
+SIZE = 256
+WORDS, BITS = SIZE // 4, 6
 INPUTS = "head", "arm", "body", "set_body", "words__payload", "words__valid", "done"
 
 
@@ -44,9 +47,9 @@ class Reference:
             expected |= {"bad": bad, "cut": cut}
         uses_body = self.begun and self.in_body
         if inputs["set_body"] and not uses_body:
-            self.body = [inputs["body"] & 0x3FFFFF, inputs["body"] >> 22]
+            self.body = [inputs["body"] % WORDS, inputs["body"] >> BITS]
         if inputs["arm"] and not self.begun:
-            self.head = [inputs["head"] & 0x3FFFFF, inputs["head"] >> 22]
+            self.head = [inputs["head"] % WORDS, inputs["head"] >> BITS]
             self.armed, self.arrived, self.stored, self.in_body, self.too_long = True, False, 0, 0, 0
         elif taken:
             self.begun = True
@@ -69,13 +72,15 @@ class Reference:
 async def messages_fill_the_head_and_then_the_body(dut):
     """D5; docs/ipsc2-node.md, "DMA": a body that is not used stays; words without a place are dropped and told of; the
     registers are written at any time in which nothing begins at the same time."""
-    for ends, arms in [(0.3, 0.3), (0.1, 0.05), (0.6, 0.9)]:
+    for ends, arms, most in [(0.3, 0.3, 4), (0.1, 0.05, 6), (0.6, 0.9, 4), (0.01, 0.3, WORDS), (0.004, 0.5, WORDS)]:
         clock = Lockstep(dut, INPUTS)
         await clock.start()
         model = Reference()
 
-        def place(most):
-            return random.randrange(1 << 21) | random.randrange(most) << 22
+        def place(most=most):
+            address = random.choice([0, random.randrange(WORDS)])
+            room = WORDS - address
+            return address | random.choice([random.randrange(min(most, room) + 1), min(most, room)]) << BITS
 
         def stimuli(ends=ends, arms=arms, model=model, place=place):
             word, valid = 0, False
@@ -90,9 +95,9 @@ async def messages_fill_the_head_and_then_the_body(dut):
                 # The place of a body that a word is under way to does not change: no CPU has the bus then.
                 quiet = not (model.armed and valid)
                 yield {
-                    "head": place(4),
+                    "head": place(),
                     "arm": (quiet or model.begun and not takes) and random.random() < arms,
-                    "body": place(6),
+                    "body": place(),
                     "set_body": quiet and random.random() < 0.2,
                     "words__payload": word,
                     "words__valid": valid,
@@ -103,7 +108,7 @@ async def messages_fill_the_head_and_then_the_body(dut):
         await clock.follow(model.step, stimuli())
 
 
-bench = Bench(__name__, {"store": Store}, ports_only=True)
+bench = Bench(__name__, {"256 bytes": lambda: Store(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

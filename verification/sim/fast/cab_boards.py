@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nectar.cache import digest
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 from nectar.sim.profile import PROTOTYPE
 
 __all__ = ["engine", "lockstep"]
@@ -39,7 +40,7 @@ class _Build(build.Build):
     """A build with the sources of the fast CAB."""
 
     def __init__(self, hub_sizes, program=(), nodes=False):
-        super().__init__(hub_sizes, "prototype", None, None, PROTOTYPE.cab_period_ps if nodes else None)
+        super().__init__(boards_of(hub_sizes, vme_period_ps=PROTOTYPE.cab_period_ps if nodes else None), None, None)
         self._program = list(program)
         files = [*sorted(_FAST.glob("*")), *sorted(_HERE.glob("*.h")), *self._program, Path(__file__)]
         self.ours = digest(self.ours, *build.texts(file for file in files if file.is_file()))

@@ -161,7 +161,10 @@ class Lockstep {
             look({"node_ready", {*c.ready, *d.ready}});
             look({"node_done", {*c.done, *d.done}});
             look({"node_error", {*c.done ? *c.error : 0u, *d.done ? *d.error : 0u}});
-            look({"node_data", {*c.done ? *c.read_data : 0u, *d.done ? *d.read_data : 0u}});
+            // Behind a reset in the midst of an access nobody drives the data lines.
+            if (since_reset_ > SETTLED) {
+                look({"node_data", {*c.done ? *c.read_data : 0u, *d.done ? *d.read_data : 0u}});
+            }
             length += std::snprintf(line + length, sizeof line - length, " as=%d ds=%d", *a.vme.as_n, *a.vme.ds_n);
         }
         history_.push_back(inputs_ + " |" + line);

@@ -11,6 +11,7 @@ from pathlib import Path
 from nectar.cache import digest
 from nectar.hdl.link.symbol import COMMAND_LENGTH
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 
 __all__ = ["HUB", "VALID", "Difference", "Lockstep", "Look", "library", "stream"]
 
@@ -43,7 +44,7 @@ class _Build(build.Build):
     """The boards without the engine; ``fast_sources`` in the place of those of the fast HUB."""
 
     def __init__(self, size, fast_sources):
-        super().__init__((size,), "prototype", None, None, cabs=False, fast=[f"fasthub{size}"])
+        super().__init__(boards_of((size,), cabs=False), None, None, [f"fasthub{size}"])
         self._sources = fast_sources
         self.ours = digest(self.ours, *build.texts([_HERE / "hub_lockstep.cpp", *(fast_sources or ())]))
 

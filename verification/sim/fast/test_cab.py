@@ -49,6 +49,12 @@ def test_both_show_the_same_in_every_cycle(kind):
     everything(kind, 10, 60_000)
 
 
+def test_strobes_are_looked_at_once():
+    """What follows at once behind a cycle that was not for the board, and that nobody answered, is looked at from its
+    own strobes on: in cycle 282,168 of this run, an access behind an interrupt acknowledgment."""
+    lockstep("vmecab", 435070237, 300_000)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["cab", "vmecab"])
 def test_both_show_the_same_in_every_cycle_of_a_long_run(kind):

@@ -1,15 +1,19 @@
-"""Which kind each board of a topology is: RTL that Verilator has translated, or a fast board (docs/engine.md)."""
+"""Nectar as the engine wants it: HUBs and CABs, fibers between their ports, and which kind each board is: RTL that
+Verilator has translated, or a fast board (docs/engine.md)."""
 
 import functools
 
-from ..cache import directory
-from . import build, core
-from .wiring import MAX_PORTS
+from ...cache import directory
+from .. import build, core
+from ..profile import PROFILES
+from ..topology import load
+from ..wiring import MAX_PORTS
+from .machine import BOARDS, Board, Link, Machine
 
-__all__ = ["BOARDS", "check_waves", "is_fast", "kinds_of", "library_of"]
+__all__ = ["MACHINE", "boards_of", "is_fast", "kinds_of", "library_of"]
 
-#: What boards can be.
-BOARDS = ("rtl", "fast")
+#: Bytes of memory that a CAB takes, and a HUB for each of its ports and of its pairs of ports; measured.
+_CAB, _PORT, _PAIR = 1_900_000, 9_000, 40
 _FAST = "fast"
 #: All kinds of fast boards: a library that has one has all of them, so that there is one for all topologies.
 _ALL_FAST = ("fastcab", "fastvmecab", *(f"fasthub{ports}" for ports in range(2, MAX_PORTS + 1)))
@@ -40,11 +44,16 @@ def is_fast(kind):
     return kind.startswith(_FAST)
 
 
-def check_waves(kinds, recorded):
-    """Raises ValueError if one of the boards to be ``recorded`` is fast."""
-    for name in sorted(recorded):
-        if is_fast(kinds[name]):
-            raise ValueError(f"{name} is a fast board, which has no waveforms; record RTL boards only")
+def boards_of(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, cabs=True):
+    """The kinds of RTL boards, as ``build.library`` takes them: HUBs of these numbers of ports, and CABs.
+
+    ``hub_profile`` names the HUBs' profile. ``vme_period_ps``: the clock of CABs with VME, if there are any: a kind of
+    their own beside those without. ``cabs``: whether there are CABs without VME."""
+    return {
+        **({"cab": ("cab",)} if cabs else {}),
+        **({"vmecab": ("vmecab", str(vme_period_ps))} if vme_period_ps else {}),
+        **{f"hub{n}": ("hub", str(n), hub_profile) for n in sorted(set(hub_sizes))},
+    }
 
 
 def library_of(topology, profile, kinds):
@@ -63,9 +72,46 @@ def library_of(topology, profile, kinds):
 def _library(_, sizes, hub_profile, vme_period_ps, cabs, fast):
     """The library with these boards; the first argument tells caches apart."""
     fast = _ALL_FAST if fast else ()
-    return core.load(build.library(sizes, hub_profile, vme_period_ps, cabs=cabs, fast=fast))
+    return core.load(build.library(boards_of(sizes, hub_profile, vme_period_ps, cabs), fast=fast))
 
 
 def _vme_period(profile, kinds):
     """Clock of the RTL CABs with VME; None if there are none."""
     return profile.cab_period_ps if "vmecab" in kinds.values() else None
+
+
+def _boards(topology, profile):
+    hubs = (Board(hub.name, hub.id, profile.hub_period_ps, hub.phase_ps) for hub in topology.hubs.values())
+    cabs = (Board(cab.name, cab.id, profile.cab_period_ps, cab.phase_ps) for cab in topology.cabs.values())
+    return [*hubs, *cabs]
+
+
+def _links(topology, profile):
+    return [
+        Link(
+            *((end.board, end.port or 0) for end in (fiber.a, fiber.b)),
+            (str(fiber.a), str(fiber.b)),
+            fiber.symbol_ps or profile.symbol_ps,
+            fiber.delay_ps,
+        )
+        for fiber in topology.fibers
+    ]
+
+
+def _memory(topology):
+    ports = [hub.ports for hub in topology.hubs.values()]
+    return _CAB * len(topology.cabs) + sum(_PORT * count + _PAIR * count**2 for count in ports)
+
+
+MACHINE = Machine(
+    name="nectar",
+    profiles=PROFILES,
+    held_off=True,
+    topology=load,
+    boards=_boards,
+    links=_links,
+    kinds=kinds_of,
+    library=library_of,
+    memory=_memory,
+    is_fast=is_fast,
+)

@@ -1,0 +1,133 @@
+// What comes from outside into a running engine: software, and faults.
+#include "engine.h"
+
+#include <algorithm>
+
+namespace nectar {
+
+// -- software ---------------------------------------------------------------------------------------
+
+Processor& Engine::cpu(int index) {
+    Board& board = board_of(index);
+    return index == board.index ? board.cpu : board.node->cpu;
+}
+
+void Engine::start(int index, bool handler) {
+    cpu(index).start(handler);
+    Board& board = board_of(index);
+    wake(board, board.group->edge_at(now_));
+}
+
+void Engine::halt(int index) { cpu(index).halt(); given_ = true; }
+
+void Engine::wake(int index) {
+    cpu(index).wake();
+    Board& board = board_of(index);
+    wake(board, board.group->edge_at(now_));
+}
+
+// Its CPU stands still from its next edge on; not while its software has a turn.
+void Engine::stop(int index) {
+    rest();
+    cpu(index).halt();
+    Board& board = board_of(index);
+    if (index == board.index) return;
+    board.node->bus.fail();
+    wake(board, board.group->edge_at(now_));
+}
+
+void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
+    turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
+    given_ = true;
+}
+
+Code Engine::turn_code(Turn turn) const {
+    switch (turn) {
+        case Turn::RESUME: return Code::RESUME;
+        case Turn::INTERRUPT: return Code::INTERRUPT;
+        case Turn::UNHANDLED: return Code::UNHANDLED;
+        default: return Code::FAULT;
+    }
+}
+
+// Lets the boards whose software had to run finish their edge. Returns whether software must run again: `code` says
+// how.
+bool Engine::turns(Code& code) {
+    for (; turn_ < turns_.size(); ++turn_) {
+        Asked& asked = turns_[turn_];
+        for (;;) {
+            if (asked.turn != Turn::NONE && !given_) {
+                given_ = asked.turn == Turn::UNHANDLED || asked.turn == Turn::FAULT;  // these want no answer
+                code = turn_code(asked.turn);
+                return true;
+            }
+            if (asked.turn == Turn::NONE) break;
+            given_ = false;
+            asked.turn = asked.cpu->proceed();
+        }
+        if (turn_ + 1 == turns_.size() || turns_[turn_ + 1].board != asked.board) evaluate(*asked.board);
+    }
+    turns_.clear();
+    turn_ = 0;
+    if (alone()) settle(*stepped_);
+    stepped_ = nullptr;
+    return false;
+}
+
+// -- faults -----------------------------------------------------------------------------------------
+
+int Engine::fault(int fiber, const Fault& fault) {
+    Port& port = *senders[fiber];
+    if (!port.faults) port.faults = std::make_unique<Faults>();
+    port.faults->all.push_back(fault);
+    if (fault.harm == FaultEffect::CUT) {
+        Fault& cut = port.faults->all.back();
+        cut.hits = cut.symbols = port.cut(fault.from);
+        if (recorder) recorder->cut(fiber, cut.symbols);
+    }
+    return static_cast<int>(port.faults->all.size()) - 1;
+}
+
+void Engine::reset(int index) {
+    rest();
+    Board& board = *boards[index];
+    const std::int64_t edge = std::max(board.group->edge_at(now_), board.group->edge);
+    board.reset = edge + RESET_EDGES + 1;
+    board.orders.clear();
+    if (board.has_cpu) {
+        Processor fresh;
+        fresh.pins = board.cpu.pins;
+        fresh.records(recorder.get(), index);
+        board.cpu = std::move(fresh);
+        *board.cpu.pins.valid = 0;
+    }
+    wake(board, edge);
+}
+
+bool Engine::inject(int index, const std::uint16_t* symbols, std::size_t count) {
+    Board& board = *boards[index];
+    for (int number = 0; board.service < 0 && number < static_cast<int>(board.pins.ports.size()); ++number) {
+        const std::uint8_t* pin = board.pins.ports[number].rx_valid;
+        Port* const end = board.ports.get() + board.wired;
+        const auto is_wired = [&](const Port& port) { return port.pins.rx_valid == pin; };
+        if (std::none_of(board.ports.get(), end, is_wired)) board.service = number;
+    }
+    if (board.service < 0) return false;
+    board.orders.insert(board.orders.end(), symbols, symbols + count);
+    wake(board, board.group->edge_at(now_));
+    return true;
+}
+
+// Gives a board the next symbol at its port without fiber, once it is not reset any more.
+void Engine::serve(Board& board, std::int64_t edge) {
+    const PortPins& pins = board.pins.ports[board.service];
+    const bool valid = !board.orders.empty() && edge >= board.reset;
+    if (valid) {
+        *pins.rx_payload = board.orders.front();
+        board.orders.erase(board.orders.begin());
+        board.symbol = true;
+    }
+    *pins.rx_valid = valid;
+}
+
+}  // namespace nectar

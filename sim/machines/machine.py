@@ -1,0 +1,82 @@
+"""What a machine brings, so that engine and commands name none. docs/machines.md explains it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+__all__ = ["BOARDS", "Board", "Link", "Machine"]
+
+#: What boards can be: made from their Verilog, or written in C++.
+BOARDS = ("rtl", "fast")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board as the engine wants it: its name, its number in addresses, the period and the first edge of its clock."""
+
+    name: str
+    id: int
+    period_ps: int
+    phase_ps: int = 0
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between two ports as the engine wants it.
+
+    ``a``, ``b``: its ends, (board's name, number of the port). ``names``: what reports call these. ``symbol_ps``: the
+    time of what the link carries at once. ``delay_ps``: how much later it arrives.
+    """
+
+    a: tuple[str, int]
+    b: tuple[str, int]
+    names: tuple[str, str]
+    symbol_ps: int
+    delay_ps: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine.
+
+    Members
+    -------
+    name : str
+        What users type.
+    profiles : dict
+        Name → profile: an object with ``name``, ``cpu_period_ps``, ``switch_period_ps``, ``symbol_ps`` (picoseconds)
+        and ``cpu_hz``. The first is taken without a name.
+    held_off : bool
+        Whether a link's receiver can hold off the sender: only then links have latches, counters and faults
+        (docs/engine.md, "A fiber"); else they are pipelines ("Links of lines").
+    topology : callable(text) → topology
+        The topology that a name or a file means. Raises TopologyError. A topology has ``machine`` (this one's name),
+        ``name``, ``boards`` (names, in the order of the engine), ``computers`` and ``switches`` (name → board with an
+        ``id``), ``check()`` and ``error(message)``.
+    boards : callable(topology, profile) → list of Board
+        In the order of ``topology.boards``.
+    links : callable(topology, profile) → list of Link
+    kinds : callable(topology, profile, nodes, boards, rtl) → dict
+        Board's name → name of its kind; the parameters are those of ``sim.engine.Engine``. Raises ValueError.
+    library : callable(topology, profile, kinds) → library
+        The library (``sim.core.load``) that has these kinds. Raises BuildError.
+    memory : callable(topology) → int
+        Bytes of the host's memory that the boards take.
+    is_fast : callable(kind) → bool
+        Whether a kind has no waveforms.
+    """
+
+    name: str
+    profiles: dict = field(repr=False)
+    held_off: bool
+    topology: Callable = field(repr=False)
+    boards: Callable = field(repr=False)
+    links: Callable = field(repr=False)
+    kinds: Callable = field(repr=False)
+    library: Callable = field(repr=False)
+    memory: Callable = field(repr=False)
+    is_fast: Callable = field(repr=False)
+
+    @property
+    def profile(self):
+        """The profile that is taken without a name."""
+        return next(iter(self.profiles.values()))

@@ -1,0 +1,255 @@
+"""Bench of hdl/ipsc2/board.py: a node's board, with the bench as the neighbour on its channel 0.
+
+The neighbour is written from docs/ipsc2.md, "Formats": it sends nibbles and frames, and finds the frames that come. The
+probe that it gets is the source's, which has 16 bits.
+"""
+
+import random
+from collections import deque
+
+import cocotb
+import pytest
+
+from nectar.hdl.ipsc2.formats import DATA_START, NIBBLE_PAIRS, NIBBLE_START, WORD_PAIRS, nibble, short_probe, word
+from nectar.hdl.ipsc2.node.registers import REG, Irq
+from nectar.verification.bench import Bench
+from nectar.verification.harness import StepClock
+
+PINS = "valid", "address", "write", "select", "write_data"
+
+
+def checksum(probe, halves):
+    """docs/ipsc2-node.md, "Checksum": the remainder of the polynomial division, bit by bit as they are sent."""
+    rest = 0xFFFF
+    for value in (probe, *halves):
+        for place in range(16):
+            top = rest >> 15 ^ value >> place & 1
+            rest = rest << 1 & 0xFFFF ^ (0x1021 if top else 0)
+    return int(f"{rest:016b}"[::-1], 2)
+
+
+class Neighbour:
+    """The other end of channel 0. ``ready``: the RDY that it sends; ``frames``: (probe or data, EOM) that came."""
+
+    def __init__(self):
+        self.ready = 0
+        self.sends = deque()  # functions that give the pairs of a frame, when it begins
+        self.pairs = deque()
+        self.frame = []
+        self.frames = []
+        self.nibbles = []  # their RDY
+        self.in_message = False
+        self.skipped = 0  # pairs that begin no frame
+
+    def tick(self, strobe, data):
+        """The pair that is sent in this tick, for the one that came."""
+        if strobe:
+            self.frame.append(data)
+            if len(self.frame) == 1 and data not in (NIBBLE_START, DATA_START):
+                self.skipped += 1
+                self.frame = []
+        if self.frame and strobe:
+            length = NIBBLE_PAIRS if self.frame[0] == NIBBLE_START else WORD_PAIRS
+            if len(self.frame) == length:
+                self._whole(*self.frame)
+                self.frame = []
+        if not self.pairs:
+            self.pairs = deque(self.sends.popleft()() if self.sends else nibble(self.ready))
+        return self.pairs.popleft()
+
+    def _whole(self, start, marks, *data):
+        if start == NIBBLE_START:
+            self.nibbles.append(marks & 1)
+            return
+        value = sum(pair << 2 * place for place, pair in enumerate(data))
+        self.frames.append((value, marks >> 1 & self.in_message))
+        self.in_message = not self.frames[-1][1]
+        self.ready = int(self.in_message)
+
+
+class Bed:
+    """The board: its CPU bus, and the neighbour in each tick. ``ticks``: whether the lines move."""
+
+    def __init__(self, dut):
+        self.clock = StepClock(dut)
+        self.neighbour = Neighbour()
+        self.ticks = True
+        self.cycle = 0
+
+    async def start(self):
+        """Reset."""
+        inputs = (f"channel_{n}__rx__{name}" for n in (0, 1, 7) for name in ("data", "strobe"))
+        await self.clock.start(*(f"bus__{pin}" for pin in PINS), *inputs, "tick", "slept")
+
+    async def step(self):
+        """A cycle; 7 of 8 have a tick."""
+        self.cycle += 1
+        tick = self.ticks and self.cycle % 8 != 7
+        self.clock.drive(tick=int(tick))
+        await self.clock.settle()
+        if tick:
+            strobe, data = (self.clock.pin(f"channel_0__tx__{name}") for name in ("strobe", "data"))
+            self.clock.drive(channel_0__rx__strobe=1, channel_0__rx__data=self.neighbour.tick(strobe, data))
+            await self.clock.settle()
+        await self.clock.edge()
+
+    async def access(self, address, write=0, data=0):
+        """An access of a whole word; what was read."""
+        values = {"valid": 1, "address": address, "write": write, "select": 15, "write_data": data}
+        self.clock.drive(**{f"bus__{pin}": value for pin, value in values.items()})
+        for _ in range(40):
+            await self.clock.settle()
+            taken = self.clock.pin("bus__ready")
+            await self.step()
+            if taken:
+                break
+        assert taken, "the access is not taken"
+        self.clock.drive(bus__valid=0)
+        for _ in range(8):
+            await self.clock.settle()
+            done, value, failed = (self.clock.pin(f"bus__{pin}") for pin in ("done", "read_data", "error"))
+            await self.step()
+            if done:
+                assert not failed
+                return value
+        raise AssertionError("the access is not done")
+
+    async def write(self, name, value):
+        """A register."""
+        await self.access(REG[name].address, 1, value)
+
+    async def until(self, pin, value, limit=3000):
+        """Steps until a pin has a value."""
+        for _ in range(limit):
+            await self.clock.settle()
+            if self.clock.pin(pin) == value:
+                return
+            await self.step()
+        raise AssertionError(f"{pin} does not become {value}")
+
+    async def send(self, words):
+        """A message from memory."""
+        for place, value in enumerate(words):
+            await self.access(0x100 + 4 * place, 1, value)
+        await self.write("OUT_ADDRESS", 0x100)
+        await self.write("OUT_AREA", len(words) | 1 << 31)
+
+
+def message(count):
+    """For the neighbour: the probe is 1."""
+    return [random.getrandbits(16) << 16 | 1, *(random.getrandbits(32) for _ in range(count - 1))]
+
+
+def halves(words):
+    """The data words of a message of words of 32 bits."""
+    return [half for value in words for half in (value & 0xFFFF, value >> 16)][1:]
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_message_leaves_by_its_channel_and_the_cpu_hears_of_it(dut):
+    """docs/ipsc2-node.md, "A message", "Board": probe, halves, checksum with EOM; SENT; the pins of the router."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    await bed.write("IRQ_ENABLE", 1 << Irq.SENT)
+    for count in (1, 2, 30):
+        words = message(count)
+        bed.neighbour.frames.clear()
+        await bed.send(words)
+        await bed.until("busy", 1)
+        assert not bed.clock.pin("idle")
+        await bed.until("irq", 1)
+        await bed.until("busy", 0)
+        for _ in range(4):
+            await bed.step()
+        (probe, _), *rest = bed.neighbour.frames
+        expected = halves(words)
+        assert probe == 1
+        assert rest == [*((half, 0) for half in expected), (checksum(1, expected), 1)]
+        assert not bed.neighbour.skipped
+        await bed.write("IRQ_PENDING", 1 << Irq.SENT)
+        await bed.until("irq", 0)
+        await bed.until("idle", 1)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
+    """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
+    for count in (1, 20):
+        words = message(count)
+        await bed.write("IN_HEAD_ADDRESS", 0x200)
+        await bed.write("IN_HEAD", 64)
+        bed.neighbour.nibbles.clear()
+        bed.neighbour.sends.append(lambda: short_probe(1))
+        await bed.until("held", 1)
+        assert not bed.clock.pin("idle")
+        while not (bed.neighbour.nibbles and bed.neighbour.nibbles[-1]):
+            await bed.step()
+        data = halves(words)
+        for half in data:
+            bed.neighbour.sends.append(lambda half=half: word(half))
+        bed.neighbour.sends.append(lambda data=data: word(checksum(1, data), end=True))
+        await bed.until("irq", 1)
+        assert await bed.access(REG["IN_RESULT"].address) == 1 << 31 | count
+        assert [await bed.access(0x200 + 4 * place) for place in range(count)] == words
+        await bed.write("IN_HEAD", 0)
+        await bed.until("irq", 0)
+        assert not bed.clock.pin("held") and not bed.clock.pin("violation")
+    await bed.until("idle", 1)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def without_a_tick_the_channels_stand_still_and_the_bus_works(dut):
+    """docs/ipsc2-node.md, "Bus": what the lines carry changes in cycles with a tick only."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.send(message(40))
+    await bed.until("busy", 1)
+    for _ in range(50):
+        await bed.step()
+    bed.ticks = False
+    await bed.step()
+    pins = [f"channel_0__tx__{name}" for name in ("data", "strobe")] + ["busy", "held"]
+    await bed.clock.settle()
+    before = [bed.clock.pin(name) for name in pins]
+    for address in range(0x300, 0x340, 4):
+        await bed.access(address, 1, address)
+        assert await bed.access(address) == address
+        assert [bed.clock.pin(name) for name in pins] == before
+    bed.ticks = True
+    await bed.until("busy", 0)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def software_resets_node_and_router(dut):
+    """docs/ipsc2-node.md, "DMA": CONTROL with reset frees a circuit whose destination is never ready."""
+    bed = Bed(dut)
+    await bed.start()
+    bed.neighbour.sends.append(lambda: short_probe(2))  # to channel 1, at which nobody is ready
+    await bed.send(message(4))
+    await bed.until("held", 1)
+    await bed.until("busy", 3)
+    await bed.write("CONTROL", REG["CONTROL"].field("reset").mask)
+    await bed.until("busy", 0, limit=2)
+    assert not bed.clock.pin("held") and await bed.access(REG["STATUS"].address) == 0
+    assert bed.neighbour.skipped <= 1
+    await bed.until("idle", 1)
+
+
+def board():
+    """A small one."""
+    from nectar.hdl.ipsc2.board import Board
+
+    return Board(2, 4096)
+
+
+bench = Bench(__name__, {"2 dimensions": board}, ports_only=True)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases())
+def test_board(configuration, claim):
+    """Each claim."""
+    bench.check(configuration, claim)
