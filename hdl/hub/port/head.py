@@ -20,16 +20,8 @@ class _Signals:
     """What the sections of the head share; proofs look into them."""
 
     def __init__(self):
-        # The state, one register each: symbols pass; the command's parameter is awaited; the command is asked for, or
-        # looked at; a command that closes is done; the decision is awaited; connections end behind a close all.
-        self.passes = Signal(init=1)
-        self.parameter = Signal()
-        self.executes = Signal()
-        self.ends = Signal()
-        self.waits = Signal()
-        self.closing = Signal()
-
         # What leaves the queue.
+        self.passes = Signal()  # symbols may leave
         self.leaves = Signal()  # a symbol leaves
         self.takes = Signal()  # the opcode of a command is taken out of the queue
         self.loads = Signal()  # and its parameter
@@ -44,9 +36,10 @@ class _Signals:
         self.param = Signal(8, reset_less=True)
         self.idle = Signal()  # no command is under way
         self.here = Signal()  # the command is done here, not by the controller
-        self.decided = Signal()  # the wait for the decision ends with this cycle
-        self.resumed = Signal()  # it has ended in the cycle before by ``resume``
-        self.not_done = Signal()  # a command that closes is refused
+        self.executes = Signal()  # the command is asked for, or looked at
+        self.ends = Signal()  # a command that closes is done
+        self.not_done = Signal()  # it is refused
+        self.resumed = Signal()  # the wait for the decision has ended with the cycle before, by ``resume``
         self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
         self.asked = Signal()  # the response to the request is still to come
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
@@ -145,14 +138,34 @@ class Head(wiring.Component):
         m = Module()
         s = _Signals()
         self._take(m, s)
-        self._step(m, s)
+        m.d.sync += [self.control.give_up.eq(0), s.resumed.eq(0)]
+        with m.FSM(name="state") as state:
+            with m.State("PASS"):
+                self._pass(m, s)
+            with m.State("PARAMETER"):
+                self._take_parameter(m, s)
+            with m.State("EXECUTE"):
+                self._execute(m, s)
+            with m.State("END"):
+                m.d.comb += s.ends.eq(1)
+                m.next = "PASS"
+            with m.State("WAIT"):
+                self._wait(m, s)
+            with m.State("CLOSING"):
+                with m.If(~self.crossbar.connected):
+                    m.next = "PASS"
+        m.d.comb += [
+            self.holds.eq(~state.ongoing("PASS") | s.resumed),
+            self.busy.eq(~state.ongoing("PASS") | s.asked | s.answering),
+            s.idle.eq(~self.busy),
+        ]
         self._pass_symbol(m, s)
         self._close(m, s)
         self._count_refusals(m, s)
         self._keep_command(m, s)
         self._answer(m, s)
         if platform == "formal":
-            s.states = Cat(s.passes, s.parameter, s.executes, s.ends, s.waits, s.closing)
+            s.states = Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")))
             self.probes = s
             self._assert(m, s)
         return m
@@ -161,45 +174,50 @@ class Head(wiring.Component):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space."""
         m.d.comb += [
-            self.willing.eq(s.idle & ~self.halt),
             s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
             s.takes.eq(self.willing & self.valid & self.own),
-            s.loads.eq(s.parameter & self.valid),
             self.accept.eq(self.willing & self.offer),
             self.pop.eq(s.leaves | s.takes | s.loads),
             self.moved.eq(s.leaves | s.takes | self.accept | s.resumed | self.control.response_valid),
         ]
 
-    def _step(self, m, s):
-        """The state in the next cycle. The opcode of a command is taken in cycle t, its parameter from t + 1 on; or the
-        whole command is accepted in t + 1. The command is executed in t + 2. From t + 3 on the head waits for the
-        decision, or a command that closes ends. Nothing leaves while connections end behind a close all."""
+    def _pass(self, m, s):
+        """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
+        command is accepted (t + 1), or connections have to end."""
+        m.d.comb += [s.passes.eq(1), self.willing.eq(s.idle & ~self.halt)]
+        with m.If(s.takes):
+            m.next = "PARAMETER"
+        with m.Elif(self.accept):
+            m.next = "EXECUTE"
+        with m.Elif(s.closed):
+            m.next = "CLOSING"
+
+    def _take_parameter(self, m, s):
+        """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
+        m.d.comb += s.loads.eq(self.valid)
+        with m.If(self.halt):
+            m.next = "PASS"
+        with m.Elif(self.valid):
+            m.next = "EXECUTE"
+
+    def _execute(self, m, s):
+        """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
+        m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
+        with m.If(s.here):
+            m.next = "END"
+        with m.Else():
+            m.d.sync += self.control.give_up.eq(self.halt | self.expired)
+            m.next = "WAIT"
+
+    def _wait(self, m, s):
+        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. Behind ``resume`` symbols leave, and the
+        response is still to come."""
         control = self.control
-        m.d.comb += [
-            s.decided.eq(s.waits & (control.resume | control.response_valid)),
-            control.request_valid.eq(s.executes & ~s.here),
-            self.holds.eq(~s.passes | s.resumed),
-            self.busy.eq(~s.passes | s.asked | s.answering),
-            s.idle.eq(~self.busy),
-        ]
-        m.d.sync += [
-            s.passes.eq(
-                s.passes & ~(s.takes | self.accept | s.closed)
-                | s.parameter & self.halt
-                | s.ends
-                | s.decided
-                | s.closing & ~self.crossbar.connected
-            ),
-            s.parameter.eq(s.takes | s.parameter & ~self.valid & ~self.halt),
-            s.executes.eq(self.accept | s.loads),
-            s.ends.eq(s.executes & s.here),
-            s.waits.eq(control.request_valid | s.waits & ~s.decided),
-            s.closing.eq(s.closed | s.closing & self.crossbar.connected),
-            s.resumed.eq(s.waits & control.resume),
-            control.give_up.eq(
-                (control.request_valid | s.waits & ~s.decided) & (control.give_up | self.halt | self.expired)
-            ),
-        ]
+        m.d.sync += s.resumed.eq(control.resume)
+        with m.If(control.resume | control.response_valid):
+            m.next = "PASS"
+        with m.Else():
+            m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
 
     def _pass_symbol(self, m, s):
         """The symbol that leaves goes to the crossbar in the same cycle, or is dropped if no output is connected.
@@ -227,8 +245,8 @@ class Head(wiring.Component):
             m.d.sync += in_run.eq(drops & (in_run | ~is_command(self.entry)))
 
     def _close(self, m, s):
-        """Commands that close are done here, not by the controller: when they are executed it is looked at what they
-        name, and in the next cycle they act, or are refused."""
+        """Commands that close are done here, not by the controller: in EXECUTE it is looked at what they name, and in
+        the next cycle they act, or are refused."""
         op, control = s.op, self.control
         group = Signal()
         close_one = Signal()
@@ -249,7 +267,7 @@ class Head(wiring.Component):
         ]
 
     def _count_refusals(self, m, s):
-        """The error with which a command is refused, in the cycle of the response, or when it ends."""
+        """The error with which a command is refused, in the cycle of the response, or in END."""
         control = self.control
         refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
         refused["bad_port"] |= s.not_done & s.was_bad
@@ -257,8 +275,7 @@ class Head(wiring.Component):
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
     def _keep_command(self, m, s):
-        """The registers of the command under way. With the response, or at the end, they become those of the
-        answer.
+        """The registers of the command under way. With the response, or in END, they become those of the answer.
 
         While no command is under way they may follow what comes, which is known long before it is known whether a
         command is taken."""
@@ -284,7 +301,7 @@ class Head(wiring.Component):
             m.d.sync += s.op[0].eq(control.response_valid & control.done)
 
     def _answer(self, m, s):
-        """The answer, from the cycle after the response or the end, until it is taken; and whether a response is
+        """The answer, from the cycle after the response, or after END, until it is taken; and whether a response is
         still to come."""
         control = self.control
         m.d.comb += [

@@ -18,9 +18,10 @@ class Places:
         self.some = Signal(count)
 
     def connect(self, m, coming, comes, goes, clear=0):
-        """Adds the registers to ``m``. ``comes``: the entry ``coming`` is kept; only when a place is free. ``goes``: the
-        oldest entry is taken out; if there is none, an entry that comes is not kept. ``clear``: all entries are thrown
-        away."""
+        """Adds the registers to ``m``.
+
+        ``comes``: the entry ``coming`` is kept; only when a place is free. ``goes``: the oldest entry is taken out; if
+        there is none, an entry that comes is not kept. ``clear``: all entries are thrown away."""
         some = self.some
         for n, entry in enumerate(self.entries):
             behind = some[n + 1] if n + 1 < len(some) else 0
