@@ -28,7 +28,7 @@ _LEAD_PS = 200_000
 _PORT = {
     "state": ("input_N.head.state_state", "head.state_state"),
     "queue": ("input_N.level", None),
-    "outputs": ("input_N.control__targets", None),
+    "outputs": ("central.targets__N", None),
     "ready bit": ("output_N.ready_bit", None),
 }
 _PORT_PINS = {
