@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,8 +39,8 @@ class Crossbar(wiring.Component):
     ends : In(ports)
         Inputs that end a connection themselves in this cycle. If ``late``, they are ``blocked`` in the next cycle, as
         the crossbar still obeys the connection then.
-    connected, blocked : Out(ports), Out(ports)
-        Inputs that have outputs; inputs one of whose outputs takes no symbol.
+    listened, blocked : Out(ports), Out(ports)
+        Inputs to which outputs listen; inputs one of whose outputs takes no symbol.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output: the symbol of its input, and that the symbol comes in this cycle.
 
@@ -66,7 +66,7 @@ class Crossbar(wiring.Component):
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
                 "ends": In(ports),
-                "connected": Out(ports),
+                "listened": Out(ports),
                 "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
                 "push": Out(ports),
@@ -83,7 +83,7 @@ class Crossbar(wiring.Component):
             targets = self.targets[i] & ~(1 << i)
             domain += [
                 mask.eq(targets),
-                self.connected[i].eq(targets.any()),
+                self.listened[i].eq(targets.any()),
                 self.blocked[i].eq((targets & ~self.space).any() | (self.ends[i] if self.late else 0)),
             ]
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))

@@ -169,11 +169,14 @@ class Hub(wiring.Component):
     def _wire_register(self, m, s, n, register, sink, local):
         """The input register of port ``n``: from the fiber, or from the port's own output in loop back."""
         pin = getattr(self, f"port_{n}")
+        # A copy of the reset for each port: the reset itself goes to every register of the HUB, which takes 4 ns.
+        reset = Signal(init=1, name=f"reset_{n}", attrs={"keep": 1})
+        m.d.sync += reset.eq(m.submodules.central.reset_hub)
         m.d.comb += [
             register.rx_payload.eq(pin.rx.payload),
             register.rx_valid.eq(pin.rx.valid),
-            register.enabled.eq(local["enabled"] | s.reset),
-            register.looped.eq(local["looped"] & ~s.reset),
+            register.enabled.eq(local["enabled"] | reset),
+            register.looped.eq(local["looped"] & ~reset),
             register.loop_symbol.eq(sink.loop_symbol),
             register.loop_valid.eq(sink.loop_valid),
             s.arrived[n].eq(register.valid),
@@ -202,7 +205,7 @@ class Hub(wiring.Component):
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),
             crossbar.ends[n].eq(source.control.close_one | source.control.close_mine),
-            source.crossbar.connected.eq(crossbar.connected[n]),
+            source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),
             s.events[n][CounterId.OPENED].eq(central.opened[n]),

@@ -257,7 +257,6 @@ PROOFS = [
             "a symbol goes on when an output cannot take it": Fault(
                 Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own
             ),
-            "a symbol goes on when an output cannot take it": Fault(Head, "may_leave", lambda was, s: was | s.willing),
             "a command is taken before the one before is answered": Fault(
                 Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.answering
             ),

@@ -103,7 +103,7 @@ class TransferProof(wiring.Component):
                 control.quiet.eq(AnySeq(1)),
                 head.answer.ready.eq(AnySeq(1)),
                 control.mine.eq(table.mine[n]),
-                head.crossbar.connected.eq(crossbar.connected[n]),
+                head.crossbar.connected.eq(crossbar.listened[n]),
                 head.crossbar.blocked.eq(crossbar.blocked[n]),
                 table.port[n].eq(control.request.param),
                 table.close_one[n].eq(control.close_one),
@@ -206,7 +206,7 @@ class TransferProof(wiring.Component):
             m.d.comb += [
                 Assert(~masks[i][i]),
                 Assert(waits | ((table.targets[i] & ~masks[i]) == 0), "a symbol goes to all that are connected"),
-                Assert(crossbar.connected[i] == masks[i].any()),
+                Assert(crossbar.listened[i] == masks[i].any()),
             ]
         for o, port in zip(ports, self.outputs):
             m.d.comb += [

@@ -37,7 +37,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
         )
         owner, space, ends = before if late else now
         told = {
-            "connected": sum((i in owner) << i for i in ports),
+            "listened": sum((i in owner) << i for i in ports),
             "blocked": sum(
                 (late and ends >> i & 1 or any(owner[o] == i and not space >> o & 1 for o in ports)) << i for i in ports
             ),
