@@ -8,6 +8,8 @@ namespace nectar {
 
 namespace {
 
+// Ticks for which a board does not sleep behind what is no status nibble on its lines.
+constexpr std::int64_t SETTLING_TICKS = 4;
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
@@ -74,8 +76,8 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
     if (ends[0]->pins.tick && ends[1]->pins.tick) {
         const std::int64_t ticks = std::max<std::int64_t>(1, (delay_ps + symbol_ps - 1) / symbol_ps);
         if (ends[0]->group != ends[1]->group || ticks > Lines::MOST_TICKS) return false;
-        Lines::join(ends[0]->lines[port_a], ends[0]->pins.lines[port_a], ends[1]->lines[port_b],
-                    ends[1]->pins.lines[port_b], static_cast<unsigned>(ticks));
+        Lines::join(ends[0]->lines[port_a], *ends[0], ends[0]->pins.lines[port_a], ends[1]->lines[port_b], *ends[1],
+                    ends[1]->pins.lines[port_b], ticks);
         return true;
     }
     const int numbers[2] = {port_a, port_b};
@@ -197,10 +199,10 @@ void Engine::step(Group& group) {
 // Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
 // board can be evaluated at once; otherwise its software must run first.
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
-    const std::int64_t left_out = edge - board.last - 1;
+    std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
     if (board.pins.tick) {
-        tick(board, edge);
+        left_out = tick(board, edge, left_out);
     } else {
         board.symbol = exchange(board, time);
     }
@@ -228,13 +230,42 @@ bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     return whole;
 }
 
-// What the board's lines do at its edge.
-void Engine::tick(Board& board, std::int64_t edge) {
+// What the board's lines do at its edge, behind so many that were left out. Returns how many of these are left to tell
+// the board of. In its sleep the board's state has had a period of two ticks: if an odd number of them was left out,
+// one is made up for.
+std::int64_t Engine::tick(Board& board, std::int64_t edge, std::int64_t left_out) {
+    const std::int64_t now = tick_of(edge);
+    board.symbol = left_out > 0 || now <= board.stirred;
+    if (left_out > 0) {
+        const bool odd = (now - board.next_tick) % 2;
+        for (Lines& lines : board.lines) {
+            if (!lines.peer()) continue;
+            lines.skip(now);
+            if (odd) lines.give(now - 1);
+        }
+        board.next_tick = now;
+        if (odd) {
+            *board.pins.tick = 1;
+            *board.pins.cpu.slept = static_cast<std::uint32_t>(left_out - 1);
+            evaluate(board);
+            left_out = 0;
+        }
+    }
     const bool ticks = is_tick(edge);
     *board.pins.tick = ticks;
-    if (!ticks) return;
-    const unsigned now = static_cast<unsigned>(tick_of(edge));
-    for (Lines& lines : board.lines) lines.tick(now);
+    if (!ticks) return left_out;
+    board.next_tick = now + 1;
+    for (Lines& lines : board.lines) {
+        Board* const peer = lines.peer();
+        if (!peer) continue;
+        lines.give(now);
+        if (!lines.take(now)) continue;
+        const std::int64_t arrival = now + lines.ticks();
+        board.stirred = std::max(board.stirred, now + SETTLING_TICKS);
+        peer->stirred = std::max(peer->stirred, arrival + SETTLING_TICKS);
+        wake(*peer, edge_of(arrival));
+    }
+    return left_out;
 }
 
 // What the board's ports do at its edge at `time`. Returns whether a symbol is on its way in. Ports at which nothing
@@ -323,7 +354,7 @@ void Engine::settle(Board& board) {
         }
         due = std::max(due, edge + 1);
     }
-    const std::int64_t at = sleep_ && !board.awake && !pins.tick ? due : edge + 1;
+    const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;
     Group& group = *board.group;
     group.wake[board.slot] = at;
     group.wake_first = std::min(group.wake_first, at);

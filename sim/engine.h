@@ -40,7 +40,9 @@ struct Board {
     std::size_t wired = 0;    // ports with a fiber: the first of them
     Mask live;          // those of them at which something may happen without a symbol of the board's own
     std::vector<std::uint8_t> places;  // of a fast HUB's ports among the wired ones; NO_PLACE without fiber
-    std::vector<Lines> lines;  // its channels of lines, by their numbers
+    std::vector<Lines> lines;  // its channels of lines, by their numbers; then
+    std::int64_t next_tick = 0;  // the first tick that it has not had, and
+    std::int64_t stirred = 0;    // the last one at which what its lines carry keeps it from sleep
     Group* group = nullptr;
     std::size_t slot = 0;     // in its group
     std::int64_t last = -1;   // number of the last edge at which it was evaluated
@@ -168,7 +170,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     bool exchange(Board& board, std::int64_t time);
-    void tick(Board& board, std::int64_t edge);
+    std::int64_t tick(Board& board, std::int64_t edge, std::int64_t left_out);
     void settle(Group& group);
     void settle(Board& board);
     void settle_all();

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 from ..sim.host import cores
-from .imports import HARNESS, HOUSE, ROOT, closure
+from .imports import HARNESS, HOUSE, ROOT, steps_to
 from .schedule import Durations, unit
 
 __all__ = ["choose", "touched"]
@@ -123,17 +123,14 @@ def touched(names):
             return {}, f"{name} is gone"
         else:
             wanted.add(path)
-    also = _also()
-    for test in sorted((ROOT / "verification").rglob("test_*.py")):
-        steps = closure(test, also)
-        near = [steps[path] for path in wanted if path in steps]
-        if near:
-            found[test.relative_to(ROOT).as_posix()] = min(near)
-    for module in sorted(_PROOFS.parent.glob("*.py")):
-        names, steps = _PROOF.findall(module.read_text()), closure(module, also)
-        near = [steps[path] for path in wanted if path in steps]
-        if near:
-            found |= {f"{_PROOFS.relative_to(ROOT).as_posix()}[{name}]": 1 + min(near) for name in names}
+    tests = sorted((ROOT / "verification").rglob("test_*.py"))
+    modules = sorted(_PROOFS.parent.glob("*.py"))
+    steps = steps_to(wanted, [*tests, *modules], _also())
+    found |= {test.relative_to(ROOT).as_posix(): steps[test] for test in tests if test in steps}
+    for module in modules:
+        if module in steps:
+            names = _PROOF.findall(module.read_text())
+            found |= {f"{_PROOFS.relative_to(ROOT).as_posix()}[{name}]": 1 + steps[module] for name in names}
     return found, None
 
 

@@ -2,12 +2,14 @@
 workers first. Ctrl-C works in all processes that tests start."""
 
 import contextlib
+import functools
 import importlib
 import signal
 from pathlib import Path
 
 import pytest
 
+from nectar.sim.build import Build
 from nectar.verification import repeat, schedule, seeds
 from nectar.verification.bench import Bench
 from nectar.verification.machine import processor_seconds
@@ -19,6 +21,29 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _durations = schedule.Durations()
 _BEGUN = pytest.StashKey()
+
+
+class _Timed:
+    """Counts the processor time that a function takes, in ``seconds``."""
+
+    def __init__(self):
+        self.seconds = 0
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def timed(*arguments, **options):
+            begun = processor_seconds()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.seconds += processor_seconds() - begun
+
+        return timed
+
+
+#: What was spent on building the simulator and simulated boards; benches count their own.
+_simulator = _Timed()
+Build.make = _simulator(Build.make)
 
 
 def pytest_configure(config):
@@ -79,7 +104,8 @@ def pytest_runtest_teardown(item):
         return (yield)
     finally:
         bench = getattr(item.module, "bench", None)
-        built = bench.take_build_seconds() if isinstance(bench, Bench) else 0
+        built = (bench.take_build_seconds() if isinstance(bench, Bench) else 0) + _simulator.seconds
+        _simulator.seconds = 0
         begun = item.stash.get(_BEGUN, processor_seconds())  # a test that a mark skips was never set up
         item.user_properties += [(schedule.TOOK, processor_seconds() - begun), (schedule.BUILD, built)]
 

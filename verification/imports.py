@@ -6,7 +6,7 @@ import functools
 import re
 from pathlib import Path
 
-__all__ = ["HARNESS", "HOUSE", "ROOT", "closure", "dependencies", "imported", "tree"]
+__all__ = ["HARNESS", "HOUSE", "ROOT", "closure", "dependencies", "imported", "steps_to", "tree"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Folder → package, as pyproject.toml maps them.
@@ -82,11 +82,37 @@ def closure(path, also=None):
     while edge:
         reached = []
         for near in edge:
-            further = set(also.get(near, ())) if also else set()
-            if near.suffix == ".py" and (near not in HARNESS or near == path):
-                further |= dependencies(near)
-            for far in further - steps.keys():
+            for far in _further(near, also, followed=near == path) - steps.keys():
                 steps[far] = steps[near] + 1
                 reached.append(far)
+        edge = reached
+    return steps
+
+
+def _further(path, also, followed=False):
+    """Files one step away from ``path``; ``followed``: though it is what benches are run by."""
+    further = frozenset(also.get(path, ())) if also else frozenset()
+    return further | dependencies(path) if path.suffix == ".py" and (followed or path not in HARNESS) else further
+
+
+def steps_to(wanted, starts, also=None):
+    """File → how many steps away the nearest of the files ``wanted`` is, as ``closure`` counts them; for those of
+    ``starts`` that depend on one, and for what is between."""
+    users, seen, edge = {}, set(), [*starts]
+    while edge:
+        near = edge.pop()
+        if near not in seen:
+            seen.add(near)
+            for far in _further(near, also):
+                users.setdefault(far, []).append(near)
+                edge.append(far)
+    steps, edge = dict.fromkeys(wanted, 0), [*wanted]
+    while edge:
+        reached = []
+        for far in edge:
+            for near in users.get(far, ()):
+                if near not in steps:
+                    steps[near] = steps[far] + 1
+                    reached.append(near)
         edge = reached
     return steps

@@ -183,7 +183,7 @@ async def an_area_is_not_let_in_because_it_is_refused_for_a_while(dut):
 bench = Bench(__name__, VERILOG, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte", "64 kbyte")))
 def test_bad_input(configuration, claim):
     """Each claim on each board."""
     bench.check(configuration, claim)

@@ -151,7 +151,7 @@ async def what_vme_may_not_do_does_nothing(dut):
 bench = Bench(__name__, VERILOG, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte", "64 kbyte")))
 def test_board(configuration, claim):
     """Each claim on each board."""
     bench.check(configuration, claim)

@@ -224,7 +224,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("bus",)))
 def test_bus(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

@@ -395,7 +395,7 @@ async def time_goes_on_while_the_board_sleeps(dut):
 bench = Bench(__name__, VERILOG, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte", "64 kbyte")))
 def test_cab(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)

@@ -142,7 +142,7 @@ async def every_word_has_a_place_of_its_own(dut):
 bench = Bench(__name__, {name: lambda size=size: DataMemory(size) for name, size in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("64 kbyte",)))
 def test_memory(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)

@@ -78,7 +78,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("long PROM",)))
 def test_program(configuration, claim):
     """Each claim on each content."""
     bench.check(configuration, claim)

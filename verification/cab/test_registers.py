@@ -155,7 +155,7 @@ def test_words_of_a_bank_are_plain_and_numbered_from_zero():
 bench = Bench(__name__, {"decoder": RegisterDecoder, "with VME": lambda: RegisterDecoder(vme=True)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("decoder",)))
 def test_registers(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

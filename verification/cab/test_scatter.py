@@ -109,7 +109,7 @@ async def areas_come_in_order_when_the_packet_is_stored_and_are_forgotten_with_i
 bench = Bench(__name__, {name: lambda size=size: Scatter(size) for name, size in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("4 kbyte",)))
 def test_scatter(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

@@ -24,7 +24,7 @@ BOARD = {
 
 
 #: Cycles of random traffic, and of a round of it, by configuration.
-AMOUNTS = {"everyday": (30_000, 8_000), "nightly": (1_050_000, 30_000)}
+AMOUNTS = {"everyday": (12_000, 4_000), "nightly": (1_050_000, 30_000)}
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -135,7 +135,10 @@ def test_what_a_killed_run_has_left_is_deleted_by_the_next(nectar, simulator):
     assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst", "w.gtkw", "w.names"]
 
 
-@pytest.mark.parametrize("number, status, words", SIGNALS)
+#: The compiler is ended in the same way by all of them; each is tested every day while a program runs.
+@pytest.mark.parametrize(
+    "number, status, words", [SIGNALS[0], *(pytest.param(*case, marks=pytest.mark.nightly) for case in SIGNALS[1:])]
+)
 def test_while_the_simulator_is_built(nectar, simulator, number, status, words):
     """A compiler that never ends stands in for one that takes its time; it has a child, as compilers have.
 

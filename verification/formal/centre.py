@@ -71,6 +71,5 @@ PROOFS = [
                 Supervisor, "does_closed", lambda was, s: was & ~(s.is_force_connection_reply & s.force)
             ),
         },
-        everyday=1,
     )
 ]

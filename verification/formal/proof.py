@@ -64,7 +64,7 @@ class Proof:
     search: Attempt
     faults: dict
     searches: dict = field(default_factory=dict)
-    everyday: int = 2
+    everyday: int = 1
 
     def find(self, fault):
         """The Outcome of the search for the fault of that name."""

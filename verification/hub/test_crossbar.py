@@ -63,6 +63,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports, late", "2 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("2 ports, late", "2 ports", "16 ports, late", "16 ports"))
+)
 def test_crossbar(configuration, claim):
     bench.check(configuration, claim)

@@ -11,7 +11,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.profile import HUB_PROFILES
-from nectar.verification.bench import Bench, inside
+from nectar.verification.bench import Bench
 from nectar.verification.hub.claims import (
     commands,
     flow,
@@ -138,9 +138,9 @@ async def random_traffic_with_replies_that_nobody_asked_for(dut):
 
 
 SIZES = (2, 3, 5, 8, 16, 64, 128)
-#: Sizes of HUB of the everyday regression: both profiles with five ports, the largest and the smallest HUB in one of
-#: them. Everything else is left for the night.
-EVERYDAY = {"prototype": (16, 5), "modern": (5, 2)}
+#: The size of HUB of the everyday regression: what all claims need. Further sizes are left for the night. Every day 16
+#: ports run in the simulator (``reproduce`` measures all their pairs), and parts of 2 and 3 ports in their own benches.
+EVERYDAY = 5
 #: HUBs with parts left out or queues of other sizes, of five ports: each combination, in one profile or in the other.
 #: The words are those of ``options_of``.
 SMALLER = [
@@ -177,12 +177,6 @@ def _ports(configuration):
     return int(configuration.split()[0])
 
 
-#: Claims about each port and each command, which the number of ports makes a difference to: every day with 16 ports,
-#: too. The others are put to 16 at night.
-WIDE = {name for module in (table, together, sequence, monitor, reset) for name in vars(module) if name in NEEDED}
-WIDE |= {claim for claim in bench.claims() if claim not in NEEDED or NEEDED[claim] > 5} if inside() is None else set()
-
-
 #: Claims that the smallest HUB meets every day: absent parts, the size of the queue, everything at random.
 EVERYDAY_SMALLEST = {name for name in vars(parts) if name in NEEDED} | {
     "every_opcode_that_is_not_in_the_table_is_refused",
@@ -195,8 +189,7 @@ EVERYDAY_SMALLEST = {name for name in vars(parts) if name in NEEDED} | {
 def _marks(configuration, claim):
     if configuration in SMALLER:
         return [] if configuration == SMALLEST and claim in EVERYDAY_SMALLEST else [pytest.mark.nightly]
-    ports, everyday = _ports(configuration), EVERYDAY[configuration.split()[-1]]
-    return [pytest.mark.nightly] if ports not in everyday or ports == 16 and claim not in WIDE else []
+    return [] if _ports(configuration) == EVERYDAY else [pytest.mark.nightly]
 
 
 #: A claim that needs more ports than a configuration has shows nothing there.

@@ -114,7 +114,7 @@ def test_the_figures_of_the_prototype():
         2,
         3,
         5,
-        16,
+        pytest.param(16, marks=pytest.mark.nightly),
         pytest.param(32, marks=pytest.mark.nightly),
         pytest.param(64, marks=pytest.mark.nightly),
         pytest.param(128, marks=pytest.mark.nightly),

@@ -151,7 +151,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("1 of 5", "2 of 4")))
 def test_bit_recovery(configuration, claim):
     bench.check(configuration, claim)
 

@@ -121,7 +121,7 @@ async def clear_empties_the_queue_at_any_time(dut):
 bench = Bench(__name__, {name: lambda size=size: SymbolQueue(*size) for name, size in CONFIGURATIONS.items()})
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("depth 13",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("depth 13", "depth 8")))
 def test_symbol_queue(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)

@@ -120,6 +120,42 @@ def test_messages_between_all_nodes_of_a_cube_arrive_once_and_whole(square):
         assert len(node.sent) == 8
 
 
+def test_sleep_changes_nothing_but_the_speed(square):
+    """docs/engine.md, "Sleep": the same cycle of each event with and without."""
+    sends, comes = traffic(square, "sleep", 6)
+    for delay in (1, 2, 3):
+        profile = replace(CUBE.profile, delay_ps=delay * PERIOD_PS)
+        awake, _ = run(square, sends, comes, sleep=False, profile=profile)
+        asleep, _ = run(square, sends, comes, profile=profile)
+        for name in square.computers:
+            assert asleep[name].got == awake[name].got and asleep[name].sent == awake[name].sent
+
+
+def test_nodes_that_have_nothing_to_do_sleep(square):
+    system = EngineMachine(square)
+    words = [1, *range(200)]
+
+    async def main(door):
+        door.spend(20_001)
+        door.write_block(SEND, b"".join(word.to_bytes(4, "big") for word in words))
+        for name, value in ("OUT_ADDRESS", SEND), ("OUT_AREA", len(words) | 1 << 31):
+            door.write(REG[name].address, value)
+        door.spend(20_001)
+        # The probe waits at the other node, for a place.
+        assert await door.read(REG["STATUS"].address) >> REG["STATUS"].field("granted").low & 1
+
+    try:
+        system.start("NODE0", main(system.doors["NODE0"]))
+        asyncio.run(system.run(lambda: False, until_ps=5000 * 10**6))
+        evaluated = {name: system.engine.cycles(name)[0] for name in square.computers}
+        # All have slept till the message; its nodes are awake while the circuit is held, the others are not.
+        assert max(evaluated["NODE2"], evaluated["NODE3"]) < 100
+        assert 20_000 < min(evaluated["NODE0"], evaluated["NODE1"]) < 65_000
+        assert all(sum(system.engine.cycles(name)) >= 79_000 for name in square.computers)
+    finally:
+        system.close()
+
+
 def test_a_message_takes_the_times_of_the_pages(square):
     """D1, D4: 2.8 Mbyte/s: 10 ticks for each half of a word; a hop more costs 9 or 10 ticks for the probe, and each way
     2 and the wire's one."""

@@ -260,7 +260,8 @@ async def a_protected_task_is_ended_by_its_fault_and_another_runs_on(dut):
         ]
 
 
-bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True)
+# Compiled as in test_send_file, which shares the model.
+bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, optimisation="-O0")
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -46,7 +46,8 @@ async def ranks_receive_what_the_standard_allows(dut):
         machine.close()
 
 
-bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True)
+# Compiled as in test_send_file, which shares the model.
+bench = Bench(__name__, {"one HUB": lambda: system(ONE_HUB, PROTOTYPE)}, top=TOP, ports_only=True, optimisation="-O0")
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=["one HUB"]))

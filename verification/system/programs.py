@@ -67,15 +67,15 @@ async def there_and_back(system, arguments):
     return returned
 
 
-async def all_to_all(system, arguments):
-    """Every CAB sends a message of its own length to every other, all at once."""
+async def all_to_all(system, arguments, below=1500):
+    """Every CAB sends a message of its own length, shorter than ``below`` bytes, to every other, all at once."""
     names = [cab.name for cab in system.cabs]
     expected = {name: [] for name in names}
     for source in names:
         for destination in names:
             if source != destination:
                 data = seeds.rng(f"{source} {destination}").randbytes(
-                    seeds.rng(f"{destination} {source}").randrange(1500)
+                    seeds.rng(f"{destination} {source}").randrange(below)
                 )
                 expected[destination].append([len(data), _digest(data)])
                 system.spawn(source, _send, system.id_of(destination), data)

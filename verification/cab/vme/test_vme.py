@@ -213,7 +213,7 @@ async def the_bell_and_sysreset_and_idle_are_told(dut):
 bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
 def test_vme(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

@@ -397,6 +397,8 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane", "16 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("5 ports without backplane", "16 ports", "3 ports"))
+)
 def test_controller(configuration, claim):
     bench.check(configuration, claim)

@@ -302,7 +302,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports", "5 ports, two supervisors")))
 def test_supervisor(configuration, claim):
     bench.check(configuration, claim)
 

@@ -184,6 +184,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("port 9 of 16",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("port 9 of 16", "port 0 of 2")))
 def test_head(configuration, claim):
     bench.check(configuration, claim)

@@ -157,6 +157,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("9 symbols",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("9 symbols", "31 symbols")))
 def test_input_queue(configuration, claim):
     bench.check(configuration, claim)
