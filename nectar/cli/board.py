@@ -9,6 +9,7 @@ __all__ = ["Boards", "boards_of"]
 
 def boards_of(options):
     """The Boards that ``--on`` names; None without it. Raises UsageError, also for options that no board has."""
+    from ..sim.machines import MACHINES
     from ..sim.topology import load
 
     if options.on is None:
@@ -19,6 +20,7 @@ def boards_of(options):
     from ..software.machine import Capability
 
     for name, given, why in (
+        ("--machine", options.machine != MACHINES[0], "the boards are those of one machine"),
         ("--profile", options.profile != "prototype", "the board has its own clock"),
         ("--boards", options.boards != "rtl", "these boards are real"),
         ("--no-sleep", options.no_sleep, "a board does not sleep"),

@@ -12,6 +12,7 @@ docs/net.md tells more. It takes Linux, root's rights, /dev/net/tun and the prog
 import os
 import time
 
+from ..sim.machines import MACHINES
 from . import run
 from .errors import DONE, UsageError
 from .program import ProgramFile
@@ -22,6 +23,7 @@ ACTIONS = ("up", "exec", "run", "status", "down")
 _NAME = {"metavar": "NAME", "help": "the network's name (default: $NECTAR_NET, or nectar)"}
 #: Options of 'nectar run' that have no meaning here, with the values that stand for them.
 _FIXED = {
+    "--machine": MACHINES[0],
     "--max-time": "9000000s",
     "--stall-time": "0s",
     "--on": None,

@@ -6,7 +6,9 @@ import sys
 import traceback
 import types
 
+from ..sim.machines import MACHINES
 from .errors import UsageError, place
+from .machines import machine_named
 
 __all__ = ["Program", "ProgramFile"]
 
@@ -39,12 +41,12 @@ class ProgramFile:
         except ValueError as error:
             raise UsageError(f"{path}: not a Python program: {error}") from error
 
-    def shape(self, wanted=None):
-        """The Topology that ``wanted`` names, or is; by default the program's, whose file lies beside it.
+    def shape(self, wanted=None, machine=None):
+        """The topology of a Machine that ``wanted`` names, or is; by default the program's, whose file lies beside it.
 
-        Raises UsageError, TopologyError.
+        ``machine``: None for the first that there is. Raises UsageError, TopologyError.
         """
-        from ..sim.topology import Topology, load
+        machine = machine or machine_named(MACHINES[0])
 
         if wanted is None:
             wanted = self.topology
@@ -52,8 +54,8 @@ class ProgramFile:
                 wanted = os.path.join(os.path.dirname(self.path), wanted)
         if wanted is None:
             raise UsageError(f"{self.path} has no TOPOLOGY; add one, or give --topology")
-        topology = load(wanted) if isinstance(wanted, str) else wanted
-        if not isinstance(topology, Topology):
+        topology = machine.topology(wanted) if isinstance(wanted, str) else wanted
+        if getattr(topology, "machine", None) != machine.name:
             raise UsageError(f"{self.path}: TOPOLOGY must be a name or a nectar.sim.topology.Topology, not {wanted!r}")
         return topology.check()
 

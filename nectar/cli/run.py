@@ -16,6 +16,8 @@ from .board import boards_of
 from .board_kinds import VALUES as KIND_VALUES
 from .board_kinds import board_kinds, check_kinds
 from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError, refused
+from .machines import VALUES as MACHINE_VALUES
+from .machines import machine_named, profile_named, system_of
 from .pcap import VALUES as PCAP_VALUES
 from .pcap import fibers_of
 from .program import Program
@@ -34,6 +36,7 @@ HELP = "run a program on a simulated Nectar"
 ROUTES = ("given", "discovered")
 #: Options that take a value, as argparse wants them.
 VALUES = {
+    **MACHINE_VALUES,
     "--topology": {
         "metavar": "T",
         "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK (K CABs on a "
@@ -171,7 +174,7 @@ def _asked(options, load, made):
     boards = boards_of(options)
     topology, profile = _shape(options, program) if boards is None else (None, None)
     for name in waves["wave_boards"] or ():
-        if name not in (there := [*topology.hubs, *topology.cabs]):
+        if name not in (there := topology.boards):
             raise UsageError(f"--wave-boards: {topology.name} has no board {name!r}; it has {', '.join(there)}")
     if boards is None:
         record.pcap.check(fibers_of(topology))
@@ -289,26 +292,23 @@ def _check_apart(options, record):
 
 def _shape(options, program):
     """Topology and profile."""
-    from ..sim.profile import profile
-
-    topology = program.shape(options.topology)
-    try:
-        return topology, profile(options.profile)
-    except ValueError as error:
-        raise UsageError(f"--profile: {error}") from None
+    machine = machine_named(options.machine)
+    topology = program.shape(options.topology, machine)
+    system_of(machine)
+    return topology, profile_named(machine, options.profile)
 
 
 def _nodes(program, topology):
     """Names of the CABs that have a node."""
     wanted = program.nodes
     if wanted is True:
-        return list(topology.cabs)
+        return list(topology.computers)
     if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):
         raise UsageError(f"{program.path}: NODES must be a list of names of CABs, or True for all, not {wanted!r}")
     for name in wanted:
-        if name not in topology.cabs:
+        if name not in topology.computers:
             raise UsageError(
-                f"{program.path}: NODES names {name!r}, but {topology.name} has {', '.join(topology.cabs)}"
+                f"{program.path}: NODES names {name!r}, but {topology.name} has {', '.join(topology.computers)}"
             )
     return wanted
 
@@ -328,7 +328,6 @@ def _threads(options):
 def _system(options, program, topology, profile, simulated, record, max_time, made):
     """The system that the program runs on, on a machine of the class ``made``; None: an EngineMachine."""
     from ..sim.recorder import RecordingError
-    from ..software.system import System
 
     if made is None:
         from ..software.backends.engine.machine import EngineMachine as made
@@ -348,7 +347,8 @@ def _system(options, program, topology, profile, simulated, record, max_time, ma
             raise
         raise UsageError(f"--waves {options.waves} cannot be written: {error.strerror or error}") from error
     try:
-        return System.of(machine, topology, profile, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
+        system = system_of(machine_named(options.machine))
+        return system.of(machine, topology, profile, limit_ps=max_time, seed=int(options.seed), routes=options.routes)
     except BaseException:
         machine.close()
         raise

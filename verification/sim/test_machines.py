@@ -1,5 +1,6 @@
 """Machines other than Nectar in the engine: boards, links of lines, and what software sees at its doors."""
 
+import ast
 import asyncio
 import re
 from dataclasses import replace
@@ -14,6 +15,7 @@ from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.door import BusError
 from nectar.software.machine import QUIET
 from nectar.verification import seeds
+from nectar.verification.imports import ROOT, imported, tree
 
 CUBE = machine("ipsc2")
 SEND, HEAD, BODY = 0x1000, 0x4000, 0x8000
@@ -231,3 +233,18 @@ def test_machines_are_found_by_name_and_by_topology(square):
 def test_what_the_machine_has_not_is_refused(square, options, message):
     with pytest.raises(ValueError, match=message):
         CUBE.kinds(square, CUBE.profile, **options)
+
+
+def test_simulator_and_commands_name_no_machine_but_where_it_is_plugged_in():
+    """docs/machines.md: a machine is found by its name, in a table."""
+    named = {}
+    for folder in "sim", "nectar":
+        for path in (ROOT / folder).rglob("*.py"):
+            texts = {node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)}
+            reached = {name for name in imported(path) if name.split(".")[-1] in MACHINES and "machines" in name}
+            if found := texts & {*MACHINES[1:]} | reached:
+                named[path.relative_to(ROOT).as_posix()] = found
+    assert named == {
+        "sim/machines/__init__.py": {"ipsc2"},
+        "sim/machines/ipsc2.py": {"ipsc2"},
+    }

@@ -1,0 +1,89 @@
+"""``--machine``: topologies and programs of other machines, and what they refuse."""
+
+import json
+
+import pytest
+
+from nectar.hdl.ipsc2.formats import DIMENSIONS
+from nectar.sim.machines import MACHINES, machine
+from nectar.software.stacks import NoSoftware, system_of
+from nectar.software.system import System
+
+
+@pytest.fixture
+def nectar(here):
+    """Within this process."""
+    return here
+
+
+def test_a_cube_is_told_of(nectar):
+    """D1: e-cube takes the channels of the bits that differ, the lowest first."""
+    done = nectar("topology", "--machine", "ipsc2", "hypercube:4", "--from", "NODE5", "--json", "out.json")
+    assert done.returncode == 0 and not done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "hypercube:4" and lines[6] == "NODE5  C0 == NODE4  C1 == NODE7  C2 == NODE1  C3 == NODE13"
+    assert "16 nodes, 32 links" in lines and "  NODE5 -> NODE8: NODE5.C0 NODE4.C2 NODE0.C3" in lines
+    found = {row["id"]: row for row in json.loads((nectar.folder / "out.json").read_text())["results"]}
+    values = [found[name]["value"] for name in ("nodes", "links", "diameter", "longest_route", "bisection")]
+    assert values == [16, 32, 4, 4, 8]
+    assert found["mean_route"]["value"] == pytest.approx(4 * 8 / 15, abs=1e-3)
+    for there in range(16):
+        if there != 5:
+            hops = found[f"route.NODE5.NODE{there}"]["hops"]
+            assert len(hops) == bin(5 ^ there).count("1") and [k for _, k in hops] == sorted(k for _, k in hops)
+
+
+@pytest.mark.parametrize("dimensions", range(DIMENSIONS[0], DIMENSIONS[1] + 1))
+def test_routes_lead_from_node_to_node_by_its_channels(dimensions):
+    from nectar.cli.shapes import shapes_of
+
+    cube = machine("ipsc2").topology(f"hypercube:{dimensions}")
+    for here, row in shapes_of(machine("ipsc2")).routes(cube).items():
+        assert len(row) == 2**dimensions - 1
+        for there, hops in row.items():
+            at = cube.computers[here].id
+            for number, channel in hops:
+                assert number == at and channel < dimensions
+                at ^= 1 << channel
+            assert at == cube.computers[there].id
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--machine", "cray", "hypercube:4"], "--machine: there is no machine 'cray'; there is nectar, ipsc2"),
+        (["--machine", "ipsc2", "mesh:2x2"], "the machine ipsc2 has no topology 'mesh:2x2'; write hypercube:D"),
+        (["--machine", "ipsc2", "hypercube:9"], "a cube has 1 to 7 dimensions"),
+        (["--machine", "ipsc2", "hypercube:2", "--from", "CAB1"], "no such node in hypercube:2; there are NODE0, "),
+        (["--machine", "ipsc2", "hypercube:2", "-o", "x.svg"], "there are no drawings of the machine ipsc2"),
+    ],
+)
+def test_a_topology_that_a_machine_has_not_is_refused(nectar, words, message):
+    assert message in nectar.refused("topology", *words)
+    assert not list(nectar.folder.glob("*.svg"))
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--machine", "cray"], "--machine: there is no machine 'cray'; there is nectar, ipsc2"),
+        (["--machine", "ipsc2"], "the machine ipsc2 has no topology 'hub:2'; write hypercube:D"),
+        (["--machine", "ipsc2", "--topology", "hub:4"], "the machine ipsc2 has no topology 'hub:4'"),
+        (["--machine", "ipsc2", "--topology", "hypercube:1", "--profile", "modern"], "there is no profile 'modern'"),
+        (["--machine", "ipsc2", "--on", "x"], "--machine cannot be used with --on"),
+    ],
+)
+def test_a_program_on_what_there_is_not_is_refused(nectar, monkeypatch, words, message):
+    monkeypatch.setattr("nectar.software.stacks._STACKS", dict.fromkeys(MACHINES, ("system", "System")))
+    program = nectar.program('TOPOLOGY = "hub:2"\nasync def main(system, arguments):\n    pass\n')
+    assert message in nectar.refused("run", program, *words)
+
+
+def test_a_machine_without_software_runs_no_program(nectar, monkeypatch):
+    monkeypatch.setattr("nectar.software.stacks._STACKS", {"nectar": ("system", "System")})
+    program = nectar.program("async def main(system, arguments):\n    pass\n")
+    said = nectar.refused("run", program, "--machine", "ipsc2", "--topology", "hypercube:1")
+    assert "--machine ipsc2: there is no software for programs on ipsc2; there is for nectar" in said
+    with pytest.raises(NoSoftware):
+        system_of("ipsc2")
+    assert system_of("nectar") is System
