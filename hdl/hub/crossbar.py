@@ -65,7 +65,7 @@ class Crossbar(wiring.Component):
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
-                "ends": In(ports),
+                "coming": In(ports).array(ports),
                 "listened": Out(ports),
                 "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
@@ -77,15 +77,11 @@ class Crossbar(wiring.Component):
         m = Module()
         ports = range(self.ports)
         # The masks that the selectors obey, without an input's own port.
-        masks = [Signal(self.ports, name=f"mask_{i}") for i in ports]
+        masks = [self.targets[i] & ~(1 << i) for i in ports]
         domain = m.d.sync if self.late else m.d.comb
         for i, mask in enumerate(masks):
-            targets = self.targets[i] & ~(1 << i)
-            domain += [
-                mask.eq(targets),
-                self.listened[i].eq(targets.any()),
-                self.blocked[i].eq((targets & ~self.space).any() | (self.ends[i] if self.late else 0)),
-            ]
+            targets = self.coming[i] & ~(1 << i) if self.late else mask
+            domain += [self.listened[i].eq(targets.any()), self.blocked[i].eq((targets & ~self.space).any())]
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]

@@ -204,7 +204,7 @@ class Hub(wiring.Component):
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),
-            crossbar.ends[n].eq(source.control.close_one | source.control.close_mine),
+            crossbar.coming[n].eq(central.coming[n]),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),

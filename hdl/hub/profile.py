@@ -26,6 +26,6 @@ class HubProfile:
 
 
 PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, backplane=1, pipelined=False)
-MODERN = HubProfile("modern", transfer=3, setup_and_transfer=6, backplane=0, pipelined=True)
+MODERN = HubProfile("modern", transfer=3, setup_and_transfer=6, backplane=1, pipelined=True)
 
 HUB_PROFILES = {p.name: p for p in (PROTOTYPE, MODERN)}

@@ -108,6 +108,7 @@ class Central(wiring.Component):
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -178,7 +179,7 @@ class Central(wiring.Component):
     def _wire_ports(self, m, parts):
         """The ports' bundles become vectors, and vectors become bundles, in the same cycle."""
         controller, answers, table = parts.controller, parts.answers, parts.table
-        resume = self._behind_register(m, controller.resume)
+        resume = controller.resume
         for n, port in enumerate(self.port):
             m.d.comb += [
                 controller.request[n].eq(port.request),
@@ -232,7 +233,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "coming", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.

@@ -83,6 +83,7 @@ class StatusTable(wiring.Component):
                 "closed": In(ports),
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -93,27 +94,22 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
-        # An output's number is decoded in two parts, ``low`` and ``high``. The change of a bit goes with ``high``.
-        changes = Signal(self.ports)  # the bit that an input names changes
-        m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
+        # A bit is set or cleared by the decoded number, which stands in registers.
         for i, port in enumerate(self.port):
-            low, high, change = (
-                Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}")
-                for name in ("low", "high", "change")
-            )
+            place = Signal(self.ports, name=f"place_{i}")
+            m.d.comb += self.mine[i].eq(self.targets[i].bit_select(port, 1))
+            m.d.sync += place.eq(1 << port)
             m.d.comb += [
-                low.eq(1 << port[:2]),
-                high.eq(Cat(port[2:] == n for n in range(len(high)))),
-                change.eq(Mux(changes[i], high, 0)),
-                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
-            ]
-            m.d.sync += [
-                self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o])
+                self.coming[i][o].eq(
+                    (self.targets[i][o] | (self.enter[i] & place[o]))
+                    & ~(self.close_one[i] & place[o])
+                    & ~self.closed[o]
+                    & ~self.close_mine[i]
+                )
                 for o in ports
                 if o != i
             ]
-            with m.If(self.close_mine[i]):
-                m.d.sync += self.targets[i].eq(0)
+            m.d.sync += self.targets[i].eq(self.coming[i])
 
         in_use = Signal(self.ports)
         m.d.comb += [
