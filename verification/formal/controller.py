@@ -35,17 +35,18 @@ _USER = [op for op in Op if not op & SUPERVISOR]
 class ControllerProof(wiring.Component):
     """A controller with table and locks. Connections end, locks are given back, ready bits and enabled ports change,
     and commands are given up at any time; a port asks again only after the response to its last request, which comes
-    some time after the decision."""
+    some time after the decision. ``late``: the table is told of a connection a cycle later."""
 
-    def __init__(self, ports, backplane):
+    def __init__(self, ports, backplane, late=False):
         self.controller = Controller(ports, backplane)
+        self.late = late
         self.ports = ports
         self.backplane = backplane
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        ports, dut, table, locks = self.ports, self.controller, StatusTable(self.ports), Locks(self.ports)
+        ports, dut, table, locks = self.ports, self.controller, StatusTable(self.ports, self.late), Locks(self.ports)
         m.submodules.controller = look_into(dut, platform)
         m.submodules.table = look_into(table, platform)
         m.submodules.locks = look_into(locks, platform)
@@ -61,7 +62,13 @@ class ControllerProof(wiring.Component):
         ]
         # A lock is taken two cycles after its decision.
         unlocks, locks_now, named, locker = Signal(), Signal(), Signal(ports), Signal(ports)
-        m.d.sync += [locks_now.eq(dut.decided.any() & dut.order.locks), named.eq(dut.place), locker.eq(dut.decided)]
+        entered = Signal(ports)
+        m.d.sync += [
+            entered.eq(dut.enter),
+            locks_now.eq(dut.decided.any() & dut.order.locks),
+            named.eq(dut.place),
+            locker.eq(dut.decided),
+        ]
         m.d.comb += [
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),
             dut.give_up.eq(AnySeq(ports)),
@@ -73,7 +80,7 @@ class ControllerProof(wiring.Component):
             dut.mine.eq(table.mine),
             dut.connected.eq(table.connected),
             dut.locked.eq(locks.locked),
-            table.enter.eq(dut.enter),
+            table.enter.eq(entered if self.late else dut.enter),
             table.entered_input.eq(dut.entered_input),
             table.entered_output.eq(dut.entered_output),
             table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
@@ -82,6 +89,7 @@ class ControllerProof(wiring.Component):
             unlocks.eq(AnySeq(1)),
             locks.change.eq(Mux(locks_now | unlocks, named, 0)),
             locks.who.eq(Mux(locks_now, locker, 0)),
+            Assert(entered == probes.entered),
             Assert(locks_now == probes.locked_before),
             Assert(~locks_now | (named == 1 << probes.output_before)),
             locks.release.eq(AnySeq(ports)),
@@ -121,19 +129,9 @@ class ControllerProof(wiring.Component):
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
             Assert((probes.waiting & this).any() == waits),
-            *(
-                Assert((register & this).any() == travels[n + 1])
-                for n, register in enumerate(probes.crossing[: self.backplane])
-            ),
-            *(
-                Assert((register & (~outstanding | probes.waiting | decided)) == 0)
-                for register in probes.crossing[: self.backplane]
-            ),
-            *(
-                Assert((one & other) == 0)
-                for n, one in enumerate(probes.crossing[: self.backplane])
-                for other in probes.crossing[:n]
-            ),
+            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(probes.crossing)),
+            *(Assert((register & (~outstanding | probes.waiting | decided)) == 0) for register in probes.crossing),
+            *(Assert((one & other) == 0) for n, one in enumerate(probes.crossing) for other in probes.crossing[:n]),
             Assert(((probes.turns.pick | decided) & ~outstanding) == 0),
             Assert((probes.waiting & ~outstanding) == 0),
             Assert((probes.waiting & decided) == 0),
@@ -303,6 +301,8 @@ PROOFS = [
         holds={
             "3 ports": Attempt(lambda: ControllerProof(3, 0), depth=5),
             "3 ports and a backplane register": Attempt(lambda: ControllerProof(3, 1), depth=5),
+            "3 ports with a late table": Attempt(lambda: ControllerProof(3, 0, late=True), depth=5),
+            "4 ports with a late table": Attempt(lambda: ControllerProof(4, 0, late=True), depth=5, nightly=True),
             "4 ports and two backplane registers": Attempt(lambda: ControllerProof(4, 2), depth=5, nightly=True),
             "6 ports and a backplane register": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
         },

@@ -34,13 +34,13 @@ def table_properties(m, table, i, o):
     ends = (
         table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
     )
+    entered, owner = table.entered_output.bit_select(o, 1), Array(table.owner)[o]
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
     m.d.sync += [
         expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
         was_mine.eq(mine),
-        was_in_use.eq(in_use),
+        was_in_use.eq(in_use | (entered if table.late else 0)),
     ]
-    entered, owner = table.entered_output.bit_select(o, 1), Array(table.owner)[o]
     m.d.comb += [
         Assert(
             mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
@@ -48,15 +48,15 @@ def table_properties(m, table, i, o):
         Assert(table.connected.bit_select(o, 1) == was_in_use, "the outputs' side follows a cycle later"),
         Assert(~was_mine | (owner == i), "and names the same input"),
         Assert(table.ended.bit_select(o, 1) == (was_in_use & ~in_use), "an end is told once"),
-        Assert(~mine | (Mux(entered, table.entered_input, owner) == i)),
+        Assert(~mine | (Mux(0 if table.late else entered, table.entered_input, owner) == i)),
     ]
 
 
 class StatusTableProof(wiring.Component):
     """A table whose surroundings enter and close connections as its docstring allows."""
 
-    def __init__(self, ports):
-        self.table = StatusTable(ports)
+    def __init__(self, ports, late=False):
+        self.table = StatusTable(ports, late)
         self.ports = ports
         super().__init__({})
 
@@ -86,7 +86,8 @@ class StatusTableProof(wiring.Component):
                 & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)
             ),
         ]
-        m.d.sync += [
+        told = m.d.comb if table.late else m.d.sync
+        told += [
             table.entered_input.eq(input_number),
             table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
         ]
@@ -101,7 +102,9 @@ PROOFS = [
         "H10, H4",
         holds={
             "3 ports": Attempt(lambda: StatusTableProof(3)),
+            "3 ports, late": Attempt(lambda: StatusTableProof(3, late=True)),
             "16 ports": Attempt(lambda: StatusTableProof(16), nightly=True),
+            "16 ports, late": Attempt(lambda: StatusTableProof(16, late=True), nightly=True),
         },
         search=Attempt(lambda: StatusTableProof(3), mode="bmc", depth=5),
         faults={

@@ -14,6 +14,7 @@ from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.port.head import Head
 from ...hdl.hub.port.output_port import OutputPort
+from ...hdl.hub.port.skid_buffer import SkidBuffer
 from .faults import Fault
 from .output_port import is_sent
 from .proof import Attempt, Proof
@@ -23,45 +24,48 @@ __all__ = ["PROOFS", "TransferProof"]
 
 
 class TransferProof(wiring.Component):
-    """Heads between queues and outputs; ``direct`` as in the profile. Connections are entered for heads that wait, end
+    """Heads between queues and outputs; ``late`` as in Central. Connections are entered for heads that wait, end
     for whatever reason, decisions come, and ready signals are sent, at any time."""
 
-    def __init__(self, ports, direct):
+    def __init__(self, ports, late):
         self.ports = ports
-        self.direct = direct
+        self.late = late
         self.heads = [Head(ports, n) for n in range(ports)]
-        self.outputs = [OutputPort(register=not direct) for _ in range(ports)]
+        self.outputs = [OutputPort(register=not late) for _ in range(ports)]
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
         ports = range(self.ports)
-        table, crossbar = StatusTable(self.ports), Crossbar(self.ports, early=self.direct)
+        table, crossbar = StatusTable(self.ports, self.late), Crossbar(self.ports, self.late)
         m.submodules.table = look_into(table, platform)
         m.submodules.crossbar = look_into(crossbar, platform)
 
         # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
-        entered, was_connected = Signal(self.ports), Signal(self.ports)
+        # The table hears of it at once, or if it is late in the next cycle.
+        decided, entered, was_connected = Signal(self.ports), Signal(self.ports), Signal(self.ports)
         output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
         named = Array([head.control.request.param for head in self.heads])[giver]
         m.d.comb += [
-            table.enter.eq(AnySeq(self.ports)),
-            Assume((table.enter & (table.enter - 1))[: self.ports] == 0),
-            giver.eq(one_hot_index(table.enter)),
+            decided.eq(AnySeq(self.ports)),
+            table.enter.eq(entered if self.late else decided),
+            Assume((decided & (decided - 1))[: self.ports] == 0),
+            giver.eq(one_hot_index(decided)),
             output.eq(named),
-            Assume(~table.enter.any() | (named < self.ports)),
-            Assume(~table.enter.any() | (output != giver)),
+            Assume(~decided.any() | (named < self.ports)),
+            Assume(~decided.any() | (output != giver)),
             Assume(
-                ~table.enter.any()
+                ~decided.any()
                 | ~was_connected.bit_select(output, 1)
+                & ~table.entered_output.bit_select(output, 1)
                 & ~Cat(Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)
             ),
         ]
         m.d.sync += [
             was_connected.eq(table.connected),
-            entered.eq(table.enter),
+            entered.eq(decided),
             table.entered_input.eq(giver),
-            table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
+            table.entered_output.eq(Mux(decided.any(), 1 << output, 0)),
         ]
 
         for n, head, port in zip(ports, self.heads, self.outputs):
@@ -71,7 +75,9 @@ class TransferProof(wiring.Component):
             control = head.control
             waits = head.probes.states[4]
             outside = ~(head.probes.last_but_one | head.probes.last)  # the next entry is not part of a close all
-            fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
+            fresh = decided[n] | (entered[n] if self.late else 0)  # the connection does not stand yet
+            closed_itself = Signal(name=f"closed_itself_{n}")
+            m.d.sync += closed_itself.eq(control.close_one | control.close_mine)
             m.d.comb += [
                 entry.eq(AnySeq(9)),
                 own.eq(AnySeq(1)),
@@ -84,9 +90,9 @@ class TransferProof(wiring.Component):
                 ),
                 head.entry.eq(entry),
                 head.own.eq(own),
-                head.valid.eq(AnySeq(1)),
+                head.valid.eq(AnySeq(1) & ~head.halt),
                 head.offer.eq(AnySeq(1) & ~head.valid & outside),
-                head.offered.eq(AnySeq(8)),
+                head.offered.eq(AnySeq(16)),
                 head.halt.eq(AnySeq(1)),
                 head.expired.eq(AnySeq(1)),
                 control.resume.eq(AnySeq(1) & waits & ~fresh),
@@ -103,13 +109,18 @@ class TransferProof(wiring.Component):
                 table.close_one[n].eq(control.close_one),
                 table.close_mine[n].eq(control.close_mine | AnySeq(1)),
                 table.closed[n].eq(port.closed | AnySeq(1)),
-                Assume(~table.enter[n] | waits),
+                Assume(~decided[n] | waits),
                 Assert(~waits | head.probes.asked),
-                *([] if self.direct else [Assert(~entered[n] | waits)]),
+                Assert(~entered[n] | waits),
+                Assert(
+                    ~closed_itself | ~head.crossbar.move | ((crossbar.probes.masks[n] & ~table.targets[n]) == 0),
+                    "no symbol goes over what its head has closed",
+                ),
                 crossbar.beat[n].eq(head.crossbar.beat),
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
+                crossbar.ends[n].eq(control.close_one | control.close_mine),
                 crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
@@ -129,11 +140,16 @@ class TransferProof(wiring.Component):
             *(Assert(~table.targets[i][i]) for i in ports),
             Assert(~entered.any() | (entered == 1 << table.entered_input)),
             *(
-                Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i))
+                Assert(
+                    ~table.targets[i][o]
+                    | (Mux(0 if self.late else table.entered_output[o], table.entered_input, table.owner[o]) == i)
+                )
                 for i in ports
                 for o in ports
             ),
         ]
+        if self.late:
+            self._follow_masks(m, table, crossbar)
 
         closing = Cat(head.probes.states[5] for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
@@ -141,8 +157,15 @@ class TransferProof(wiring.Component):
             probes = port.probes
             marks = [probes.taken & probes.beside.closes]  # the oldest first
             standing = [probes.taken]
-            if not self.direct:
-                behind = probes.behind.probes
+            behind = probes.behind.probes
+            if self.late:
+                standing.extend(behind.some)
+                marks += [here & mark for here, mark in zip(behind.some, probes.behind.marks.entries)]
+                m.d.comb += [
+                    Assert(~marks[0]),
+                    Assert(probes.behind.marks.some == behind.some),
+                ]
+            else:
                 count = (behind.pushed - behind.taken)[:2]
                 for place in range(2):
                     number = (behind.taken + place)[0]
@@ -175,6 +198,24 @@ class TransferProof(wiring.Component):
             )
         return m
 
+    def _follow_masks(self, m, table, crossbar):
+        """What the crossbar's registers hold: the table of the cycle before."""
+        ports, masks = range(self.ports), crossbar.probes.masks
+        for i in ports:
+            waits = self.heads[i].probes.states[4]
+            m.d.comb += [
+                Assert(~masks[i][i]),
+                Assert(waits | ((table.targets[i] & ~masks[i]) == 0), "a symbol goes to all that are connected"),
+                Assert(crossbar.listened[i] == masks[i].any()),
+            ]
+        for o, port in zip(ports, self.outputs):
+            m.d.comb += [
+                Assert(sum(mask[o] for mask in masks) <= 1),
+                Assert(~table.entered_output[o] | ~Cat(targets[o] for targets in table.targets).any()),
+                *(Assert(~masks[i][o] | table.targets[i][o] | table.ended[o]) for i in ports),
+                *(Assert(~masks[i][o] | crossbar.blocked[i] | ~port.probes.behind.probes.some[-1]) for i in ports),
+            ]
+
 
 PROOFS = [
     Proof(
@@ -183,9 +224,9 @@ PROOFS = [
         "H13",
         holds={
             "2 ports": Attempt(lambda: TransferProof(2, False), depth=3),
-            "2 ports, direct": Attempt(lambda: TransferProof(2, True), depth=3),
+            "2 ports, late": Attempt(lambda: TransferProof(2, True), depth=3),
             "3 ports": Attempt(lambda: TransferProof(3, False), depth=3, nightly=True),
-            "3 ports, direct": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
+            "3 ports, late": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
         },
         search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
         faults={
@@ -195,22 +236,16 @@ PROOFS = [
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
-            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
-            "a head does not look for room": Fault(Crossbar, "blocked", lambda was, s: 0),
-            "a symbol goes on when one output can take it": Fault(
-                Crossbar,
-                "blocked",
-                lambda was, s: Cat(
-                    s[f"targets__{n}"].any() & ~(s[f"targets__{n}"] & s.space).any() for n in range(len(was))
-                ),
+            "a mark in the skid buffer outlives its connection": Fault(
+                SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
             ),
+            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
+            "a head does not look for room": Fault(Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own),
+            "a symbol follows a close": Fault(Crossbar, "blocked", lambda was, s: was & ~s.ends),
             "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
         },
         searches={
-            # An input of two ports has one output at most.
-            "a symbol goes on when one output can take it": Attempt(
-                lambda: TransferProof(3, True), mode="bmc", depth=14
-            ),
+            "a mark outlives its connection": Attempt(lambda: TransferProof(2, False), mode="bmc", depth=14),
         },
     )
 ]

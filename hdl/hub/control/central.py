@@ -37,11 +37,11 @@ def _give(m, target, source, *names):
 class _Parts:
     """The parts of the centre; proofs look into them. ``locks`` is None in a HUB without locks."""
 
-    def __init__(self, ports, controller, answers, supervisor, locks):
+    def __init__(self, ports, controller, answers, supervisor, locks, late):
         self.controller = controller
         self.answers = answers
         self.supervisor = supervisor
-        self.table = StatusTable(ports)
+        self.table = StatusTable(ports, late)
         self.locks = Locks(ports) if locks else None
 
 
@@ -52,6 +52,8 @@ class Central(wiring.Component):
     ----------
     ports, backplane, supervisors
         As in Controller and Supervisor.
+    late : bool
+        There is a register between a decision and the status table, and another one on the way of ``resume``.
     monitor, locks : bool
         The HUB has a monitor; it has locks.
 
@@ -90,10 +92,11 @@ class Central(wiring.Component):
         As Controller and Supervisor.
     """
 
-    def __init__(self, ports, backplane=1, supervisors=None, *, monitor=True, locks=True):
+    def __init__(self, ports, backplane=1, supervisors=None, *, late=False, monitor=True, locks=True):
         check_ports(ports)
         self.ports = ports
         self._locks = locks
+        self._late = late
         commands = commands_of(monitor=monitor, locks=locks)
         self._controller = Controller(ports, backplane, locks)
         self._answers = ResponseUnit(ports, commands)
@@ -105,6 +108,7 @@ class Central(wiring.Component):
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -145,7 +149,7 @@ class Central(wiring.Component):
     def elaborate(self, platform):
         """The parts; the ports; commands; what leaves for the rest of the HUB; the tables; recovery; the monitor."""
         m = Module()
-        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks)
+        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks, self._late)
         m.submodules.controller = parts.controller
         m.submodules.answers = parts.answers
         m.submodules.supervisor = parts.supervisor
@@ -164,15 +168,24 @@ class Central(wiring.Component):
             self.probes = parts
         return m
 
+    def _behind_register(self, m, signal):
+        """A vector as it was in the cycle before, if ``late``; otherwise as it is."""
+        if not self._late:
+            return signal
+        register = Signal(self.ports)
+        m.d.sync += register.eq(signal)
+        return register
+
     def _wire_ports(self, m, parts):
         """The ports' bundles become vectors, and vectors become bundles, in the same cycle."""
         controller, answers, table = parts.controller, parts.answers, parts.table
+        resume = controller.resume
         for n, port in enumerate(self.port):
             m.d.comb += [
                 controller.request[n].eq(port.request),
                 controller.request_valid[n].eq(port.request_valid),
                 controller.give_up[n].eq(port.give_up),
-                port.resume.eq(controller.resume[n]),
+                port.resume.eq(resume[n]),
                 port.response_valid.eq(answers.response_valid[n]),
                 table.port[n].eq(port.request.param),
                 table.close_one[n].eq(port.close_one),
@@ -220,7 +233,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "coming", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.
@@ -232,7 +245,7 @@ class Central(wiring.Component):
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
-            table.enter.eq(controller.enter | supervisor.enter),
+            table.enter.eq(self._behind_register(m, controller.enter | supervisor.enter)),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_mine.eq(close_mine | self.expired | vacated),

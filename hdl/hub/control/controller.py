@@ -44,7 +44,7 @@ class Controller(wiring.Component):
     ports : int
         Ports of the HUB.
     backplane : int
-        Registers on the way of a request to the controller, and as many on the way of ``resume``, 0 or more.
+        Registers on the way of a request to the controller, 0 or more.
     locks : bool
         The HUB has locks; else their opcodes are unknown.
 
@@ -80,7 +80,7 @@ class Controller(wiring.Component):
     ------
     A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
     until the decision, which may come from the next cycle on. With the decision in cycle d, ``enter`` belongs to cycle
-    d, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane.
+    d, ``order``, ``opened`` and ``resume`` to d + 1.
 
     One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
     two more decisions before ``finished``.
@@ -151,17 +151,22 @@ class Controller(wiring.Component):
         that takes a connection or a lock, or that waits."""
         for i, request in enumerate(self.request):
             op = request.op
-            m.d.comb += [
+            m.d.sync += [
                 s.opens[i].eq(op[3:] == Op.OPEN >> 3),
                 s.locks[i].eq(op[3:] == Op.LOCK >> 3 if self.has_locks else 0),
                 s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
                 s.tests[i].eq((op & TEST).any()),
-                s.waits[i].eq(s.awaits[i] | ((op & RETRY).any() & (s.opens[i] | (s.locks[i] & ~s.tests[i])))),
+                s.waits[i].eq((op == Op.AWAIT_READY_REPLY) | ((op & RETRY).any() & ((op[3:] == Op.OPEN >> 3) | ((op[3:] == Op.LOCK >> 3 if self.has_locks else 0) & ~(op & TEST).any())))),
             ]
 
     def _collect(self, m, s):
         """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
-        asks = self._cross(m, s, self.request_valid)
+        asks = self.request_valid
+        for stage in range(self.backplane):
+            register = Signal(self.ports, name=f"backplane_{stage}")
+            m.d.sync += register.eq(asks)
+            asks = register
+            s.crossing.append(register)
         m.d.comb += s.asking.eq(asks | s.waiting)
         with m.If(s.asking.any()):
             m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
@@ -174,25 +179,30 @@ class Controller(wiring.Component):
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
         compared with the result of the check before."""
         index = request.param[: index_bits(self.ports)]
-        same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
+        same, mine, locked, opened = (Signal(name=f"{name}_{i}") for name in ("same", "mine", "locked", "opened"))
         free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
+        same_before, has, idle = (Signal(name=f"{name}_{i}") for name in ("same_before", "has", "idle"))
         can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
         m.d.comb += [
             same.eq(index == s.output),
             same_before.eq(index == s.output_before),
+            has.eq(s.opens[i] & mine),
+            clear.eq(~(same & (s.locked | s.opened & s.opens[i])) & ~locked & ~(opened & s.opens[i])),
+        ]
+        m.d.sync += [
+            mine.eq(self.mine[i]),
+            idle.eq(~self.connected.bit_select(index, 1)),
             free.eq(~self.shut[i].bit_select(index, 1)),
             ready.eq(self.ready.bit_select(index, 1)),
             # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look at
             # ``usable``.
             usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
             unknown.eq(is_absent(request.param, self.ports)),
-            has.eq(s.opens[i] & self.mine[i]),
-            clear.eq(~(same & (s.locked | s.opened & s.opens[i])) & ~(same_before & s.locked_before)),
+            locked.eq((same & s.locked) | (same_before & s.locked_before)),
+            opened.eq(same & s.opened),
         ]
         with m.If(s.opens[i]):
-            m.d.comb += can.eq(
-                usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear)) & (ready | ~s.tests[i])
-            )
+            m.d.comb += can.eq(usable & (mine | (idle & free & clear)) & (ready | ~s.tests[i]))
         with m.Elif(s.locks[i]):
             m.d.comb += can.eq(usable & free & clear)
         with m.Elif(s.awaits[i]):
@@ -207,7 +217,7 @@ class Controller(wiring.Component):
             s.at_once[i].eq(may & now),
             s.either[i].eq(grants | may & now),
             s.may_open[i].eq(grants & s.opens[i]),
-            s.may_enter[i].eq(grants & s.opens[i] & ~self.mine[i]),
+            s.may_enter[i].eq(grants & s.opens[i] & ~mine),
             s.may_lock[i].eq(grants & s.locks[i] & ~s.tests[i]),
             s.opening[i].eq(s.opens[i] & ~has),
             s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
@@ -215,7 +225,7 @@ class Controller(wiring.Component):
         # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
         m.d.comb += [
             s.hit[i].eq(same & (s.locked & s.wanting[i] | s.opened & s.opening[i])),
-            s.counts[i].eq(s.at_once[i] | ~s.hit[i]),
+            s.counts[i].eq(~s.picked[i] & (s.at_once[i] | ~s.hit[i])),
         ]
 
     def _decide(self, m, s):
@@ -225,9 +235,9 @@ class Controller(wiring.Component):
         port from being checked again."""
         counted = Signal()  # the pick is not in vain
         m.d.comb += [
-            s.turns.asks.eq(s.either & ~s.picked),
+            s.turns.asks.eq(s.either),
             s.done.eq(s.possible & ~s.hit),
-            self.enter.eq(s.turns.pick & s.may_enter & ~s.hit),
+            self.enter.eq(s.turns.pick & s.may_enter & ~s.hit & ~s.picked),
             counted.eq(s.turns.chosen(list(s.counts))),
             s.turns.keep.eq(~counted),
         ]
@@ -239,14 +249,14 @@ class Controller(wiring.Component):
             s.decided.eq(s.turns.pick & s.counts),
             s.resumes.eq(s.turns.pick & s.counts & (s.opens | s.locks)),
             s.entered.eq(self.enter),
-            s.supervising.eq(s.turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
+            s.supervising.eq(s.turns.pick & ~s.picked & self.allowed & Cat(request.op[7] for request in self.request)),
             Cat(s.output, s.opened, s.locked).eq(
                 s.turns.chosen(
                     [
                         Cat(
                             request.param[: index_bits(self.ports)],
-                            s.may_open[i] & ~s.hit[i],
-                            s.may_lock[i] & ~s.hit[i],
+                            s.may_open[i] & ~s.hit[i] & ~s.picked[i],
+                            s.may_lock[i] & ~s.hit[i] & ~s.picked[i],
                         )
                         for i, request in enumerate(self.request)
                     ]
@@ -256,7 +266,7 @@ class Controller(wiring.Component):
             s.locked_before.eq(s.locked),
             s.output_before.eq(s.output),
         ]
-        m.d.comb += self.resume.eq(self._cross(m, s, s.resumes))
+        m.d.comb += self.resume.eq(s.resumes)
 
     def _give_order(self, m, s):
         """Cycle d + 1: the order, and the connection that was entered."""
@@ -296,15 +306,6 @@ class Controller(wiring.Component):
         with m.If(s.frozen):
             m.d.comb += s.freeze.eq(1)
         m.d.sync += s.frozen.eq(s.freeze & ~self.finished)
-
-    def _cross(self, m, s, signal):
-        """A vector behind the registers of the backplane."""
-        for stage in range(self.backplane):
-            register = Signal(self.ports, name=f"backplane_{stage}")
-            m.d.sync += register.eq(signal)
-            signal = register
-            s.crossing.append(register)
-        return signal
 
     def _assert(self, m, s):
         """Claims about the check and the decision, which the proofs prove."""

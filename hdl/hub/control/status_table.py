@@ -2,7 +2,7 @@
 
 The table is kept twice, as the paper's figure suggests. Per input it holds the mask of its outputs, which the crossbar
 and the commands obey. Per output it holds, a cycle later, the number of its input: for replies, for questions, and for
-the selectors of a crossbar that is not ``early``.
+the selectors of a crossbar that is not ``late``.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
@@ -26,6 +26,8 @@ class StatusTable(wiring.Component):
     ----------
     ports : int
         Ports of the HUB.
+    late : bool
+        A connection is entered in the cycle of ``entered_input``, not in the cycle before.
 
     Members
     -------
@@ -35,8 +37,8 @@ class StatusTable(wiring.Component):
         Inputs whose connection to the named output is entered. The output must be free and not the input's own port. It
         stays named for one cycle more.
     entered_input, entered_output : In(index), In(ports)
-        The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there
-        was none.
+        The connection that was entered in the cycle before, or if ``late`` the connection that is entered in this
+        cycle: its input as a number, its output one-hot; all 0 if there is none.
     close_one : In(ports)
         Inputs whose connection to the named output ends, if there is one.
     close_mine : In(ports)
@@ -56,7 +58,8 @@ class StatusTable(wiring.Component):
     Timing
     ------
     A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
-    ``owner`` in t + 2. Closing wins over entering. ``mine`` belongs to ``port`` in the same cycle.
+    ``owner`` in t + 2; one that is entered ``late`` shows in all of them in t + 1. Closing wins over entering. ``mine``
+    belongs to ``port`` in the same cycle.
 
     Raises
     ------
@@ -64,9 +67,10 @@ class StatusTable(wiring.Component):
         If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
+    def __init__(self, ports, late=False):
         check_ports(ports)
         self.ports = ports
+        self.late = late
         bits = index_bits(ports)
         super().__init__(
             {
@@ -79,6 +83,7 @@ class StatusTable(wiring.Component):
                 "closed": In(ports),
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -89,34 +94,29 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
-        # An output's number is decoded in two parts, ``low`` and ``high``. The change of a bit goes with ``high``.
-        changes = Signal(self.ports)  # the bit that an input names changes
-        m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
+        # A bit is set or cleared by the decoded number, which stands in registers.
         for i, port in enumerate(self.port):
-            low, high, change = (
-                Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}")
-                for name in ("low", "high", "change")
-            )
+            place = Signal(self.ports, name=f"place_{i}")
+            m.d.comb += self.mine[i].eq(self.targets[i].bit_select(port, 1))
+            m.d.sync += place.eq(1 << port)
             m.d.comb += [
-                low.eq(1 << port[:2]),
-                high.eq(Cat(port[2:] == n for n in range(len(high)))),
-                change.eq(Mux(changes[i], high, 0)),
-                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
-            ]
-            m.d.sync += [
-                self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o])
+                self.coming[i][o].eq(
+                    (self.targets[i][o] | (self.enter[i] & place[o]))
+                    & ~(self.close_one[i] & place[o])
+                    & ~self.closed[o]
+                    & ~self.close_mine[i]
+                )
                 for o in ports
                 if o != i
             ]
-            with m.If(self.close_mine[i]):
-                m.d.sync += self.targets[i].eq(0)
+            m.d.sync += self.targets[i].eq(self.coming[i])
 
         in_use = Signal(self.ports)
         m.d.comb += [
             in_use.eq(reduce(or_, self.targets)),
             self.ended.eq(self.connected & ~in_use),
         ]
-        m.d.sync += self.connected.eq(in_use)
+        m.d.sync += self.connected.eq(in_use | (self.entered_output if self.late else 0))
         for o in ports:
             with m.If(self.entered_output[o]):
                 m.d.sync += self.owner[o].eq(self.entered_input)

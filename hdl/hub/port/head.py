@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, Reply, check_ports, is_absent
+from ..messages import FAULTS, Reply, Request, check_ports, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -21,7 +21,7 @@ class _Signals:
 
     def __init__(self):
         # What leaves the queue.
-        self.may_leave = Signal()  # a symbol may leave
+        self.passes = Signal()  # symbols may leave
         self.leaves = Signal()  # a symbol leaves
         self.takes = Signal()  # the opcode of a command is taken out of the queue
         self.loads = Signal()  # and its parameter
@@ -35,10 +35,11 @@ class _Signals:
         self.op = Signal(8, reset_less=True)
         self.param = Signal(8, reset_less=True)
         self.idle = Signal()  # no command is under way
-        self.executes = Signal()  # the command is asked for, or looked at
         self.here = Signal()  # the command is done here, not by the controller
+        self.executes = Signal()  # the command is asked for, or looked at
         self.ends = Signal()  # a command that closes is done
         self.not_done = Signal()  # it is refused
+        self.resumed = Signal()  # the wait for the decision has ended with the cycle before, by ``resume``
         self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
         self.asked = Signal()  # the response to the request is still to come
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
@@ -60,12 +61,11 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
-    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``;
-        that one would be, and that it is.
+    offer, offered, willing, accept : In(1), In(Request), Out(1), Out(1)
+        A command that may be taken without the queue, since nothing is ``valid``; that one would be, and that it is.
     halt : In(1)
-        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which
-        a part was taken, is given up.
+        The queue was emptied in the cycle before: nothing is ``valid`` in this cycle, no command is accepted, and a
+        command that waits, or of which a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
     crossbar : Out(CrossbarPort())
@@ -91,7 +91,7 @@ class Head(wiring.Component):
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request
     register in t + 2; one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4.
-    All others go to the controller, and hold the head until ``resume`` or the cycle after its response. A command waits
+    All others go to the controller, and hold the head until the cycle after ``resume`` or its response. A command waits
     for the response and the answer to the one before.
 
     Raises
@@ -116,7 +116,7 @@ class Head(wiring.Component):
                 "valid": In(1),
                 "pop": Out(1),
                 "offer": In(1),
-                "offered": In(8),
+                "offered": In(Request),
                 "willing": Out(1),
                 "accept": Out(1),
                 "halt": In(1),
@@ -138,7 +138,7 @@ class Head(wiring.Component):
         m = Module()
         s = _Signals()
         self._take(m, s)
-        m.d.sync += self.control.give_up.eq(0)
+        m.d.sync += [self.control.give_up.eq(0), s.resumed.eq(0)]
         with m.FSM(name="state") as state:
             with m.State("PASS"):
                 self._pass(m, s)
@@ -155,8 +155,8 @@ class Head(wiring.Component):
                 with m.If(~self.crossbar.connected):
                     m.next = "PASS"
         m.d.comb += [
-            self.holds.eq(~state.ongoing("PASS")),
-            self.busy.eq(self.holds | s.asked | s.answering),
+            self.holds.eq(~state.ongoing("PASS") | s.resumed),
+            self.busy.eq(~state.ongoing("PASS") | s.asked | s.answering),
             s.idle.eq(~self.busy),
         ]
         self._pass_symbol(m, s)
@@ -173,22 +173,18 @@ class Head(wiring.Component):
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space."""
-        control = self.control
         m.d.comb += [
-            s.leaves.eq(s.may_leave & self.valid & ~self.own),
+            s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
             s.takes.eq(self.willing & self.valid & self.own),
             self.accept.eq(self.willing & self.offer),
             self.pop.eq(s.leaves | s.takes | s.loads),
-            self.moved.eq(s.leaves | s.takes | self.accept | control.resume | control.response_valid),
+            self.moved.eq(s.leaves | s.takes | self.accept | s.resumed | self.control.response_valid),
         ]
 
     def _pass(self, m, s):
         """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
-        command is accepted, or connections have to end."""
-        m.d.comb += [
-            s.may_leave.eq(~self.halt & ~self.crossbar.blocked),
-            self.willing.eq(~self.halt & s.idle),
-        ]
+        command is accepted (t + 1), or connections have to end."""
+        m.d.comb += [s.passes.eq(1), self.willing.eq(s.idle & ~self.halt)]
         with m.If(s.takes):
             m.next = "PARAMETER"
         with m.Elif(self.accept):
@@ -198,7 +194,7 @@ class Head(wiring.Component):
 
     def _take_parameter(self, m, s):
         """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
-        m.d.comb += s.loads.eq(self.valid & ~self.halt)
+        m.d.comb += s.loads.eq(self.valid)
         with m.If(self.halt):
             m.next = "PASS"
         with m.Elif(self.valid):
@@ -214,10 +210,10 @@ class Head(wiring.Component):
             m.next = "WAIT"
 
     def _wait(self, m, s):
-        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. From the cycle of ``resume`` on symbols
-        leave, and the response is still to come."""
+        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. Behind ``resume`` symbols leave, and the
+        response is still to come."""
         control = self.control
-        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~self.crossbar.blocked)
+        m.d.sync += s.resumed.eq(control.resume)
         with m.If(control.resume | control.response_valid):
             m.next = "PASS"
         with m.Else():
@@ -286,7 +282,7 @@ class Head(wiring.Component):
         control = self.control
         m.d.comb += [control.request.op.eq(s.op), control.request.param.eq(s.param)]
         with m.If(s.idle):
-            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered.op))
         with m.Elif(s.loads):
             m.d.sync += s.op[OWN_OP_BITS].eq(self.entry[8])
         with m.If(s.idle | s.loads | control.response_valid | s.not_done):
@@ -294,7 +290,11 @@ class Head(wiring.Component):
                 Mux(
                     control.response_valid,
                     control.value,
-                    Mux(s.ends, Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
+                    Mux(
+                        s.ends,
+                        Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE),
+                        Mux(self.valid, self.entry[:8], self.offered.param),
+                    ),
                 )
             )
         with m.If(control.response_valid | s.not_done):
@@ -324,5 +324,4 @@ class Head(wiring.Component):
             Assert(~self.pop | self.valid, "only what is there is taken"),
             Assert(~(crossbar.move & crossbar.blocked), "no symbol goes where there is no space"),
             Assert(~(control.close_one | control.close_mine | s.not_done) | s.ends),
-            Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
         ]

@@ -91,9 +91,9 @@ class InputPort(wiring.Component):
 
     Timing
     ------
-    A symbol in the input register in cycle t can move in cycle t + 2; with ``bypass`` in t, if the queue is empty. A
-    command for this HUB whose last symbol is in the input register in cycle t stands in the request register in t + 4;
-    with ``bypass`` in t + 1, if the queue is empty. ``errors`` follows two cycles after the error.
+    A symbol in the input register in cycle t can move in cycle t + 2; with ``bypass`` in t + 1, if the queue is empty.
+    A command for this HUB whose last symbol is in the input register in cycle t stands in the request register in
+    t + 4; with ``bypass`` in t + 1, if the queue is empty. ``errors`` follows two cycles after the error.
 
     Raises
     ------
@@ -210,13 +210,13 @@ class InputPort(wiring.Component):
         ]
 
     def _feed_past_queue(self, m, s):
-        """With a bypass: from the queue, or past it, to the head. Past the queue it takes no cycle.
+        """With a bypass: from the queue, or past it, to the head. It takes one cycle.
 
         A complete command goes past the queue if the head is willing and nothing is in the way."""
         receiver, queue, head = m.submodules.receiver, m.submodules.queue, m.submodules.head
         m.submodules.bypass = bypass = Bypass()
         m.d.comb += [
-            bypass.coming.eq(self.coming),
+            bypass.symbol.eq(self.rx_symbol),
             bypass.plain.eq(receiver.plain),
             bypass.oldest.eq(queue.oldest),
             bypass.oldest_valid.eq(queue.valid),
@@ -230,8 +230,9 @@ class InputPort(wiring.Component):
             head.own.eq(bypass.own),
             head.valid.eq(bypass.valid),
             head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
-            head.offered.eq(receiver.op),
-            s.waits.eq(bypass.busy),
+            head.offered.op.eq(receiver.op),
+            head.offered.param.eq(self.rx_symbol),
+            s.waits.eq(bypass.valid),
         ]
 
     def _wire_replies(self, m):

@@ -15,7 +15,8 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model, decision, effects
 
-CONFIGURATIONS = {"3 ports": (3, 1), "5 ports without backplane": (5, 0)}
+#: Ports, registers of the backplane, whether the status table is late.
+CONFIGURATIONS = {"3 ports": (3, 1, False), "5 ports, late": (5, 0, True)}
 COMMANDS = [
     int(op)
     for op, row in BY_OPCODE.items()
@@ -37,7 +38,7 @@ class Environment:
     """The ports around the centre: they hold their ready bits, ask, and give up."""
 
     def __init__(self, dut, watches):
-        self.ports, _ = CONFIGURATIONS[inside()]
+        self.ports, *_ = CONFIGURATIONS[inside()]
         ports = range(self.ports)
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
@@ -433,11 +434,14 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
 
 bench = Bench(
     __name__,
-    {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    {
+        name: lambda ports=ports, backplane=backplane, late=late: Central(ports, backplane, late=late)
+        for name, (ports, backplane, late) in CONFIGURATIONS.items()
+    },
     ports_only=True,
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports, late",)))
 def test_central(configuration, claim):
     bench.check(configuration, claim)

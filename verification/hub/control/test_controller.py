@@ -184,7 +184,7 @@ class Model:
             self.seen.add((op, bool(done)))
             shown["enter"] = entered << n
             if opens(op) or locks(op):
-                self.resumes[self.cycle + 1 + self.backplane] = n
+                self.resumes[self.cycle + 1] = n
             del self.requests[n]
         self.before, self.decided = self.decided, chosen
         self.frozen, self.allowed = freeze and not inputs["finished"], inputs["allowed"]

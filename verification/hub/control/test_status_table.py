@@ -9,18 +9,25 @@ from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 
-SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
+#: Ports, and whether the table is late.
+CONFIGURATIONS = {
+    "2 ports": (2, False),
+    "5 ports": (5, False),
+    "5 ports, late": (5, True),
+    "16 ports": (16, False),
+    "16 ports, late": (16, True),
+}
 
 
 class Model:
     """The table as a dict from output to input."""
 
-    def __init__(self, ports):
-        self.ports = ports
+    def __init__(self, ports, late):
+        self.ports, self.late = ports, late
         self.table = {}
         self.before = {}  # the table of the cycle before
         self.owners = {}  # what each output was told of its input last
-        self.entered = None  # (input, output) entered in the cycle before
+        self.entered = None  # (input, output) entered in the cycle before; if late, to be entered in this cycle
 
     def outputs_of(self, i):
         """Outputs connected to input ``i``."""
@@ -38,14 +45,14 @@ class Model:
         for i in ports:
             shown[f"targets__{i}"] = sum(1 << o for o in self.outputs_of(i))
             shown[f"owner__{i}"] = self.owners.get(i) if i in self.before else None
+        if self.late and self.entered:
+            self.table[self.entered[1]] = self.entered[0]
         self.before = dict(self.table)
         if self.entered:
             self.owners[self.entered[1]] = self.entered[0]
-        self.entered = None
-        for i in ports:
-            if inputs["enter"] >> i & 1:
-                self.entered = i, names[i]
-                self.table[names[i]] = i
+        self.entered = inputs.pop("decided", None)
+        if not self.late and self.entered:
+            self.table[self.entered[1]] = self.entered[0]
         gone = {o for o in self.table if inputs["closed"] >> o & 1}
         gone |= {
             o
@@ -73,18 +80,26 @@ def stimulus(enters, closes):
             i, o = model.entered
             names[i] = o
             inputs |= {"entered_input": i, "entered_output": 1 << o}
+            if model.late:
+                inputs["enter"] = 1 << i
         for i in ports:
             inputs["close_mine"] |= (random.random() < closes / 4) << i
             inputs["close_one"] |= (random.random() < closes) << i
         free = [
             (i, names[i])
             for i in ports
-            if names[i] < model.ports and names[i] != i and names[i] not in model.table and names[i] not in model.before
+            if names[i] < model.ports
+            and names[i] != i
+            and names[i] not in model.table
+            and names[i] not in model.before
+            and (not model.entered or names[i] != model.entered[1])
         ]
         if free and random.random() < enters:
-            i, _ = random.choice(free)
-            inputs["enter"] = 1 << i
-            inputs["close_one"] &= ~(1 << i)
+            i, o = random.choice(free)
+            inputs["decided"] = i, o
+            if not model.late:
+                inputs["enter"] |= 1 << i
+        inputs["close_one"] &= ~inputs["enter"]
         return inputs | {f"port__{i}": name for i, name in enumerate(names)}
 
     return choose
@@ -94,7 +109,7 @@ def stimulus(enters, closes):
 async def keeps_all_connections_and_no_other(dut):
     """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always
     agree. A reset of one cycle ends all."""
-    model = Model(SIZES[inside()])
+    model = Model(*CONFIGURATIONS[inside()])
     lockstep = Lockstep(
         dut,
         [
@@ -113,26 +128,32 @@ async def keeps_all_connections_and_no_other(dut):
         chooses = stimulus(enters, closes)
         for _ in range(400):
             inputs = chooses(model)
-            await lockstep.step(inputs, model.step(inputs))
+            shown = model.step(inputs)
+            await lockstep.step(inputs, shown)
             most = max(most, len(model.table))
     assert most == model.ports, "never were all outputs in use"
     chooses = stimulus(1.0, 0.0)
     for _ in range(60):
-        await lockstep.reset(chooses(model))
-        model = Model(model.ports)
+        inputs = chooses(model)
+        inputs.pop("decided", None)
+        await lockstep.reset(inputs)
+        model = Model(model.ports, model.late)
         for _ in range(3 * model.ports):
             inputs = chooses(model)
-            await lockstep.step(inputs, model.step(inputs))
+            shown = model.step(inputs)
+            await lockstep.step(inputs, shown)
     await lockstep.step({"closed": (1 << model.ports) - 1})
     await lockstep.step({})
     await lockstep.step({}, {"connected": 0, "targets__0": 0})
 
 
 bench = Bench(
-    __name__, {name: lambda ports=ports: StatusTable(ports) for name, ports in SIZES.items()}, ports_only=True
+    __name__,
+    {name: lambda parameters=parameters: StatusTable(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    ports_only=True,
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports", "16 ports, late")))
 def test_status_table(configuration, claim):
     bench.check(configuration, claim)

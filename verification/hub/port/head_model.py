@@ -87,6 +87,7 @@ class Model:
         self.asked = False  # its response is to come
         self.response = None  # what the controller has decided: (error or 0, value)
         self.giving_up = False
+        self.resumed = False  # symbols have begun to pass in this cycle, while the response is to come
         self.error = None  # why nothing is closed
         self.in_run = False
         self.answer = None
@@ -111,10 +112,10 @@ class Model:
     def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
         """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs
         that close behind a close all."""
-        entry = self.queue[0] if self.queue and valid else None
+        halts, expires = random.random() < halt, random.random() < expired
+        entry = self.queue[0] if self.queue and valid and not halts else None
         offers = not self.queue and self.state == "pass" and random.random() < offer
         offered = random.randrange(256), random.randrange(256)
-        halts, expires = random.random() < halt, random.random() < expired
         answer_ready = self.answer is not None and random.random() < prompt
         resumes = responds = False
         if self.state == "wait" and self.response is None and random.random() < prompt:
@@ -124,14 +125,13 @@ class Model:
         if self.asked and self.response is not None and not responds and not resumes:
             responds = random.random() < prompt
         mine = self.order is not None and self.order[1] % self.numbers in self.targets
-        payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
         inputs = {
             "hub_id": HUB,
             "valid": entry is not None,
-            "entry": payload,
+            "entry": entry.payload if entry else random.getrandbits(9),
             "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
             "offer": offers,
-            "offered": offered[0],
+            "offered": offered[0] << 8 | offered[1],
             "halt": halts,
             "expired": expires,
             "control__mine": mine,
@@ -146,7 +146,8 @@ class Model:
             "control__value": random.getrandbits(8),
         }
         shown = dict.fromkeys(PULSES, False) | {
-            "holds": self.state != "pass",
+            "holds": self.state != "pass" or self.resumed,
+            "moved": self.resumed,
             "busy": self.state != "pass" or self.asked or self.answer is not None,
             "answer__valid": self.answer is not None,
             "answer__payload": self.answer,
@@ -154,8 +155,8 @@ class Model:
         }
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
-        passing = not halts and (state == "pass" or resumes)
-        shown["willing"] = passing and not waits
+        passing = state == "pass"
+        shown["willing"] = passing and not halts and not waits
 
         if answer_ready:
             self.answer = None
@@ -171,8 +172,6 @@ class Model:
                 shown[FAULTS[error]] = True
             self._answer(not error, value)
             self.asked, self.response = False, None
-            shown["moved"] = True
-        if resumes:
             shown["moved"] = True
 
         if state == "parameter":
@@ -202,13 +201,13 @@ class Model:
                 state = "pass"
             targets -= close
 
-        if passing and offers and not waits:
+        if shown["willing"] and offers:
             shown |= {"accept": True, "moved": True}
             self.order = offered
             self.in_run = False
             state = "execute"
             self.note("accepted")
-        elif passing and entry and entry.order and not waits:
+        elif shown["willing"] and entry and entry.order:
             shown |= {"pop": True, "moved": True}
             self.order = entry.order
             self.in_run = False
@@ -221,6 +220,7 @@ class Model:
         if halts:
             self._throw_away()
         self.state, self.targets, self.giving_up = state, targets, giving_up and state == "wait"
+        self.resumed = resumes
         return inputs, shown
 
     def _throw_away(self):
