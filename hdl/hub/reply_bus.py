@@ -167,13 +167,13 @@ class ReplyBus(wiring.Component):
         m.d.comb += [
             s.turns.asks.eq(s.asks | Cat(source.valid for source in self.source)),
             picks.eq(s.place == 0),
-            s.turns.keep.eq(~picks),
+            s.turns.turn.eq(Mux(s.place == 1, s.origin, 0)),
         ]
         with m.If(picks):
             m.d.sync += [s.origin.eq(s.turns.pick), s.place.eq(s.turns.asks.any()), s.were_asks.eq(s.asks)]
         with m.Else():
             m.d.sync += s.place.eq(s.place + 1)
-        m.d.sync += s.asks.eq(s.asks & ~(s.turns.pick & picks.replicate(self.ports)) | self.ask)
+        m.d.sync += s.asks.eq(s.asks & ~Mux((s.place == 1) & s.asking, s.origin, 0) | self.ask)
         m.d.comb += s.asking.eq((s.origin & s.were_asks).any())
         for n in range(self.ports):
             m.d.comb += [

@@ -37,8 +37,8 @@ class Arbiter(wiring.Component):
     -------
     asks : In(count)
         The members that ask.
-    keep : In(1)
-        The pick of this cycle is in vain. It is no turn: the next pick is counted from the same place as this pick.
+    turn : In(count)
+        One-hot: the member whose turn counts, if any. Picks of later cycles are counted from behind it.
     pick : Out(count)
         One-hot: the first member that asks, counted upwards from behind the last turn; 0 if no member asks.
     inner, group : Out(count), Out(groups)
@@ -64,7 +64,7 @@ class Arbiter(wiring.Component):
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
         super().__init__(
-            {"asks": In(count), "keep": In(1), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))}
+            {"asks": In(count), "turn": In(count), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))}
         )
 
     def chosen(self, values):
@@ -85,7 +85,6 @@ class Arbiter(wiring.Component):
         m = Module()
         groups = self._groups
         behind = Signal(self.count)  # members behind the last turn; none if the last turn was the highest member's
-        after = Signal(self.count)  # members behind the picked member
         # groups in which a member asks; in which a member behind the last turn asks
         asking = Signal(len(groups))
         first = Signal(len(groups))
@@ -107,17 +106,14 @@ class Arbiter(wiring.Component):
                 self.pick[group.start : group.stop].eq(
                     early & sooner.replicate(len(group)) | late & later.replicate(len(group))
                 ),
-                after[group.start : group.stop].eq(
-                    Cat(self.group[:g].any() | self.group[g] & inner[:n].any() for n in range(len(group)))
-                ),
             ]
-        with m.If(self.asks.any() & ~self.keep):
-            m.d.sync += behind.eq(after)
+        with m.If(self.turn.any()):
+            m.d.sync += behind.eq(Cat(self.turn[:n].any() if n else 0 for n in range(self.count)))
 
         if platform == "formal":
             last = Signal(self.count)  # the last turn; none after a reset, which counts as a turn of the highest member
-            with m.If(self.asks.any() & ~self.keep):
-                m.d.sync += last.eq(self.pick)
+            with m.If(self.turn.any()):
+                m.d.sync += last.eq(self.turn)
             self.probes = SimpleNamespace(last=last)
             m.d.comb += [
                 Assert((last & (last - 1))[: self.count] == 0, "at most one was picked last"),

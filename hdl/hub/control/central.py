@@ -41,7 +41,7 @@ class _Parts:
         self.controller = controller
         self.answers = answers
         self.supervisor = supervisor
-        self.table = StatusTable(ports, late)
+        self.table = StatusTable(ports, True)
         self.locks = Locks(ports) if locks else None
 
 
@@ -169,9 +169,7 @@ class Central(wiring.Component):
         return m
 
     def _behind_register(self, m, signal):
-        """A vector as it was in the cycle before, if ``late``; otherwise as it is."""
-        if not self._late:
-            return signal
+        """A vector as it was in the cycle before."""
         register = Signal(self.ports)
         m.d.sync += register.eq(signal)
         return register
@@ -245,7 +243,7 @@ class Central(wiring.Component):
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
-            table.enter.eq(self._behind_register(m, controller.enter | supervisor.enter)),
+            table.enter.eq(controller.enter | self._behind_register(m, supervisor.enter)),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_mine.eq(close_mine | self.expired | vacated),
@@ -262,6 +260,7 @@ class Central(wiring.Component):
         m.d.comb += [
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),
+            locks.give_back.eq(answers.give_back),
             locks.release.eq(answers.release | self.expired | supervisor.release),
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
             self.unlocked.eq(locks.ended),

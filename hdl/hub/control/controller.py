@@ -140,7 +140,7 @@ class Controller(wiring.Component):
         self._tell_decision(m, s)
         self._give_order(m, s)
         self._freeze(m, s)
-        m.d.comb += self.busy.eq(s.waiting.any() | s.some | s.locked_before | s.frozen | Cat(*s.crossing).any())
+        m.d.comb += self.busy.eq(s.waiting.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any())
         if platform == "formal":
             self.probes = s
             self._assert(m, s)
@@ -168,8 +168,7 @@ class Controller(wiring.Component):
             asks = register
             s.crossing.append(register)
         m.d.comb += s.asking.eq(asks | s.waiting)
-        with m.If(s.asking.any()):
-            m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
+        m.d.sync += s.waiting.eq(s.asking & ~s.decided)
 
     def _check(self, m, s, i, request):
         """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
@@ -179,15 +178,25 @@ class Controller(wiring.Component):
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
         compared with the result of the check before."""
         index = request.param[: index_bits(self.ports)]
-        same, mine, locked, opened = (Signal(name=f"{name}_{i}") for name in ("same", "mine", "locked", "opened"))
-        free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
-        same_before, has, idle = (Signal(name=f"{name}_{i}") for name in ("same_before", "has", "idle"))
-        can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
+        mine, idle, free, ready, usable, unknown, has, can, now, may, grants, clear, lasts = (
+            Signal(name=f"{name}_{i}")
+            for name in (
+                *("mine", "idle", "free", "ready", "usable", "unknown", "has"),
+                *("can", "now", "may", "grants", "clear", "lasts"),
+            )
+        )
+        # Ports whose commands name the same output, as of the cycle before.
+        alike = Signal(self.ports, name=f"alike_{i}")
+        m.d.sync += alike.eq(Cat(index == other.param[: index_bits(self.ports)] for other in self.request))
         m.d.comb += [
-            same.eq(index == s.output),
-            same_before.eq(index == s.output_before),
             has.eq(s.opens[i] & mine),
-            clear.eq(~(same & (s.locked | s.opened & s.opens[i])) & ~locked & ~(opened & s.opens[i])),
+            s.opened_here[i].eq((s.opening_now & alike).any()),
+            s.locked_here[i].eq((s.locking_now & alike).any()),
+            lasts.eq(
+                (index == s.output) & (s.locked | s.opened & s.opens[i])
+                | (index == s.output_before) & s.locked_before
+            ),
+            clear.eq(~lasts & ~s.locked_here[i] & ~(s.opened_here[i] & s.opens[i])),
         ]
         m.d.sync += [
             mine.eq(self.mine[i]),
@@ -198,8 +207,6 @@ class Controller(wiring.Component):
             # ``usable``.
             usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
             unknown.eq(is_absent(request.param, self.ports)),
-            locked.eq((same & s.locked) | (same_before & s.locked_before)),
-            opened.eq(same & s.opened),
         ]
         with m.If(s.opens[i]):
             m.d.comb += can.eq(usable & (mine | (idle & free & clear)) & (ready | ~s.tests[i]))
@@ -223,50 +230,47 @@ class Controller(wiring.Component):
             s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
         ]
         # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
-        m.d.comb += [
-            s.hit[i].eq(same & (s.locked & s.wanting[i] | s.opened & s.opening[i])),
-            s.counts[i].eq(~s.picked[i] & (s.at_once[i] | ~s.hit[i])),
-        ]
+        m.d.comb += s.hit[i].eq(s.locked_here[i] & s.wanting[i] | s.opened_here[i] & s.opening[i])
 
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
         The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
         port from being checked again."""
-        counted = Signal()  # the pick is not in vain
         m.d.comb += [
-            s.turns.asks.eq(s.either),
-            s.done.eq(s.possible & ~s.hit),
-            self.enter.eq(s.turns.pick & s.may_enter & ~s.hit & ~s.picked),
-            counted.eq(s.turns.chosen(list(s.counts))),
-            s.turns.keep.eq(~counted),
+            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before),
+            s.turns.turn.eq(s.decided),
         ]
-        m.d.sync += [s.picked.eq(s.turns.pick), s.some.eq(counted)]
+        m.d.sync += [
+            s.picked.eq(s.turns.pick),
+            s.picked_before.eq(s.picked),
+            s.counts.eq(s.at_once | ~s.hit),
+            s.was_done.eq(s.possible & ~s.hit),
+            s.enters.eq(s.may_enter & ~s.hit),
+            s.takes_output.eq(s.may_open & ~s.hit),
+            s.takes_lock.eq(s.may_lock & ~s.hit),
+        ]
 
     def _tell_decision(self, m, s):
-        """Cycle d: the decision goes to registers, for cycle d + 1. Its output and its lock are kept for d + 2, too."""
-        m.d.sync += [
-            s.decided.eq(s.turns.pick & s.counts),
-            s.resumes.eq(s.turns.pick & s.counts & (s.opens | s.locks)),
-            s.entered.eq(self.enter),
-            s.supervising.eq(s.turns.pick & ~s.picked & self.allowed & Cat(request.op[7] for request in self.request)),
-            Cat(s.output, s.opened, s.locked).eq(
-                s.turns.chosen(
-                    [
-                        Cat(
-                            request.param[: index_bits(self.ports)],
-                            s.may_open[i] & ~s.hit[i] & ~s.picked[i],
-                            s.may_lock[i] & ~s.hit[i] & ~s.picked[i],
-                        )
-                        for i, request in enumerate(self.request)
-                    ]
-                )
+        """Cycle d + 1: the decision. Its output and its lock are kept for d + 2 and d + 3, too."""
+        m.d.comb += [
+            s.decided.eq(s.picked & s.counts),
+            self.resume.eq(s.decided & (s.opens | s.locks)),
+            self.enter.eq(s.picked & s.enters),
+            s.opening_now.eq(s.picked & s.takes_output),
+            s.locking_now.eq(s.picked & s.takes_lock),
+            s.named.eq(
+                _chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])
             ),
-            s.was_done.eq(s.done),
-            s.locked_before.eq(s.locked),
-            s.output_before.eq(s.output),
         ]
-        m.d.comb += self.resume.eq(s.resumes)
+        m.d.sync += [
+            s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
+            s.output.eq(s.named),
+            s.opened.eq(s.opening_now.any()),
+            s.locked.eq(s.locking_now.any()),
+            s.output_before.eq(s.output),
+            s.locked_before.eq(s.locked),
+        ]
 
     def _give_order(self, m, s):
         """Cycle d + 1: the order, and the connection that was entered."""
@@ -282,21 +286,24 @@ class Controller(wiring.Component):
             self.decided.eq(s.decided),
             op.eq(_chosen(s.decided, [request.op for request in self.request])),
             port.eq(one_hot_index(s.decided)),
-            supervises.eq(s.supervising.any()),
-            self.place.eq(1 << s.output),
-            self.opened.eq(s.entered),
+            supervises.eq((s.picked & s.supervisor).any()),
+            self.place.eq(1 << s.named),
+            self.opened.eq(self.enter),
             self.entered_input.eq(port),
-            self.entered_output.eq(Mux(s.opened, self.place, 0)),
+            self.entered_output.eq(Mux(s.opening_now.any(), self.place, 0)),
             order.request.op.eq(op),
             order.request.param.eq(
-                Cat(s.output, _chosen(s.decided, [request.param[bits:] for request in self.request]))
+                Cat(s.named, _chosen(s.decided, [request.param[bits:] for request in self.request]))
             ),
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),
-            order.had.eq((s.opened & ~s.entered.any()) | (s.locked & self.locked.bit_select(s.output, 1))),
+            order.had.eq(
+                (s.opening_now.any() & ~self.enter.any())
+                | (s.locking_now.any() & self.locked.bit_select(s.named, 1))
+            ),
             order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
-            order.locks.eq(s.locked),
+            order.locks.eq(s.locking_now.any()),
             s.freeze.eq(supervises),
         ]
 
@@ -319,5 +326,4 @@ class Controller(wiring.Component):
             *(Assert(~s.may_open[i] | (param != i)) for i, param in enumerate(params)),
             Assert((s.may_lock & ~(s.possible & s.wanting)) == 0),
             Assert((s.opening & ~s.wanting) == 0),
-            Assert(s.some == s.decided.any()),
         ]

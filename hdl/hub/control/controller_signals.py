@@ -43,23 +43,30 @@ class ControllerSignals:
 
         # The pick among them.
         self.turns = Arbiter(ports)
-        self.picked = Signal(ports)  # the pick of the cycle before
         self.hit = Signal(ports)  # the decision of the cycle before has taken the output
-        self.counts = Signal(ports)  # if the request is picked, the pick is not in vain
-        self.done = Signal(ports)  # if the request is decided, it is granted
 
-        # The decision of the cycle before: its kind, its output, its port.
+        # The pick of the cycle before, and what it means if a port is the one that was picked.
+        self.picked = Signal(ports)
+        self.counts = Signal(ports)  # the pick is not in vain
+        self.was_done = Signal(ports)  # the request is granted
+        self.enters = Signal(ports)  # a connection is entered
+        self.takes_output = Signal(ports)
+        self.takes_lock = Signal(ports)
+        self.supervisor = Signal(ports)  # it is a supervisor command from a port that may give one
+
+        # The decision: its port, one-hot; the same if it opens, if it locks; its output.
+        self.decided = Signal(ports)
+        self.opening_now = Signal(ports)
+        self.locking_now = Signal(ports)
+        self.named = Signal(bits)
+        self.opened_here = Signal(ports)  # it opens the output that the request of this port names
+        self.locked_here = Signal(ports)
+        self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting
+
+        # The decision before that, and the one before it.
+        self.picked_before = Signal(ports)
         self.opened = Signal()
         self.locked = Signal()
         self.output = Signal(bits)
-        self.some = Signal()
-        self.decided = Signal(ports)
-        self.entered = Signal(ports)
-        self.was_done = Signal(ports)
-        self.resumes = Signal(ports)
-        self.supervising = Signal(ports)  # it is a supervisor command from a port that may give one
-        self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting
-
-        # The decision before that.
         self.locked_before = Signal()
         self.output_before = Signal(bits)

@@ -79,4 +79,11 @@ class ResponseSignals:
         self.not_owned = Signal(reset_less=True)  # the connection is not the command's port's
         self.alone = Signal(reset_less=True)  # no other input is connected to the output
         self.refused = {error: Signal(name=f"refused_{error.name.lower()}") for error in Error}
-        self.refusal = Signal()  # one of ``refused``
+
+        # Cycle t + 3: the same in registers.
+        self.judged = {error: Signal(name=f"judged_{error.name.lower()}") for error in Error}
+        self.answers = Signal()  # a command gets its response
+        self.answered = Signal(ports)  # its port, one-hot
+        self.named = Signal(ports, reset_less=True)  # the port that it names, one-hot
+        self.text = Signal(8, reset_less=True)  # the answer if the command is not refused
+        self.silent = Signal()  # a hello

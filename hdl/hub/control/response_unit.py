@@ -71,8 +71,9 @@ class ResponseUnit(wiring.Component):
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
         ``errors``: errors of each port; bit 8: more than 255. ``level``: entries of its queue.
-    lock, unlock, change, who : Out(1), Out(1), Out(ports), Out(ports)
-        A lock is granted; a lock is given back; the lock's output, one-hot; the input that gets the lock, one-hot.
+    lock, unlock, change, who, give_back : Out(1), Out(1), Out(ports), Out(ports), Out(ports)
+        A lock is granted; a lock is given back; the granted lock's output, one-hot; the input that gets the lock,
+        one-hot; the output whose lock is given back, one-hot, a cycle later.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
         The port whose neighbour a command asks for; ID and kind of this neighbour in the same cycle.
     forget : Out(ports)
@@ -131,6 +132,7 @@ class ResponseUnit(wiring.Component):
                 "unlock": Out(1),
                 "change": Out(ports),
                 "who": Out(ports),
+                "give_back": Out(ports),
                 "neighbour": Out(bits),
                 "neighbour_id": In(8),
                 "neighbour_kind": In(8),
@@ -169,9 +171,8 @@ class ResponseUnit(wiring.Component):
         self._find_obstacles(m, s)
         self._refuse(m, s)
         self._respond(m, s)
-        self._control_flow(m, s)
         # The pulses for the ready bits come with the response.
-        m.d.comb += self.busy.eq(s.valid | s.responding | self.response_valid.any())
+        m.d.comb += self.busy.eq(s.valid | s.responding | s.answers | self.response_valid.any())
         if platform == "formal":
             self.probes = s
         return m
@@ -202,7 +203,10 @@ class ResponseUnit(wiring.Component):
         m.d.comb += again.eq(name == s.order.request.param[: len(name)])
         m.d.sync += [
             s.in_use.eq(self.connected.bit_select(name, 1)),
-            s.taken.eq(again & self.lock | self.locked.bit_select(name, 1) & ~(again & self.unlock)),
+            s.taken.eq(
+                again & self.lock
+                | self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & self.place).any()
+            ),
             s.usable.eq(self.enabled.bit_select(name, 1)),
             s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
             s.holder.eq(_looked_up(self.place, self.owner)),
@@ -213,13 +217,15 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _act_early(self, m, s):
-        """Cycle t + 1: locks and unlocks, forgets a neighbour, and hands a supervisor command on."""
+        """Cycle t + 1: locks and unlocks, forgets a neighbour, and hands a supervisor command on. A lock that is given
+        back is still there in t + 2."""
+        m.d.sync += self.give_back.eq(Mux(self.unlock, s.place, 0))
         m.d.comb += [
             s.responds.eq(s.valid & ~s.supervises),
             s.ours.eq(s.taken & (s.locker == s.order.port) & ~s.absent),
             self.unlock.eq(s.unlocks & s.ours),
             self.lock.eq(s.locks),
-            self.change.eq(Mux(self.lock | self.unlock, s.place, 0)),
+            self.change.eq(Mux(self.lock, s.place, 0)),
             self.who.eq(Mux(self.lock, s.giver, 0)),
             self.release.eq(Mux(s.frees, s.giver, 0)),
             self.neighbour.eq(s.order.request.param),
@@ -347,48 +353,55 @@ class ResponseUnit(wiring.Component):
             refused[Error.LOCKED].eq(asks & (s.is_lock | ~s.busy & s.shut)),
             refused[Error.NOT_READY].eq(asks & s.is_open & ~s.busy & ~s.shut & s.is_test),
             refused[Error.BUSY].eq(asks & s.is_open & (s.busy | ~s.shut & ~s.is_test)),
-            s.refusal.eq(Cat(refused.values()).any()),
         ]
 
     def _respond(self, m, s):
-        """Cycle t + 2: sends the response, which is at the ports in t + 3. A supervisor command's response comes from
+        """Cycle t + 3: sends the response, which is at the ports in t + 4. A supervisor command's response comes from
         the supervisor."""
         code = Signal(4)
-        m.d.comb += code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in s.refused.items())))
+        refusal = Signal()
         m.d.sync += [
-            self.response_valid.eq(s.asker | self.finished),
-            self.done.eq(Mux(s.responding, ~s.refusal, self.finished_done)),
-            self.value.eq(
-                Mux(
-                    s.responding,
-                    Mux(s.refusal, code, Mux(s.is_count, s.count, Mux(s.is_neighbour, s.said, s.answer))),
-                    self.finished_value,
-                )
-            ),
-            self.quiet.eq(s.responding & s.is_quiet),
+            Cat(s.judged.values()).eq(Cat(s.refused.values())),
+            s.answers.eq(s.responding),
+            s.answered.eq(s.asker),
+            s.named.eq(s.effect),
+            s.text.eq(Mux(s.is_count, s.count, Mux(s.is_neighbour, s.said, s.answer))),
+            s.silent.eq(s.responding & s.is_quiet),
+        ]
+        m.d.comb += [
+            refusal.eq(Cat(s.judged.values()).any()),
+            code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in s.judged.items()))),
+        ]
+        m.d.sync += [
+            self.response_valid.eq(s.answered | self.finished),
+            self.done.eq(Mux(s.answers, ~refusal, self.finished_done)),
+            self.value.eq(Mux(s.answers, Mux(refusal, code, s.text), self.finished_value)),
+            self.quiet.eq(s.silent),
             *(
-                fault.eq(Mux(s.responding, s.refused[error], ~self.finished_done & (self.finished_value == error)))
+                fault.eq(Mux(s.answers, s.judged[error], ~self.finished_done & (self.finished_value == error)))
                 for fault, error in zip(self.fault, FAULTS)
             ),
         ]
+        self._control_flow(m, s, refusal)
 
-    def _control_flow(self, m, s):
-        """Cycle t + 2: decides on the effects for flow control, which come in t + 3.
+    def _control_flow(self, m, s, refusal):
+        """Cycle t + 3: decides on the effects for flow control, which come in t + 4.
 
         If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless another input is
         connected to the output."""
-        sets = Signal()
-        clears = Signal()
-        sends = Signal()
+        raises, lowers, repairs, recovers, sets, clears, sends = (
+            Signal(name=name) for name in ("raises", "lowers", "repairs", "recovers", "sets", "clears", "sends")
+        )
         place_of_effect = Signal(self.ports, reset_less=True)
         m.d.sync += [
-            place_of_effect.eq(s.effect),
-            sets.eq(
-                s.responding & ~s.refusal & s.is_raise
-                | s.responding & s.refused[Error.GIVEN_UP] & s.expired & s.alone & (s.is_await | s.is_open & s.is_test)
-            ),
-            clears.eq(s.responding & ~s.refusal & s.is_lower),
-            sends.eq(s.responding & ~s.refusal & s.is_repair),
+            raises.eq(s.responding & s.is_raise),
+            lowers.eq(s.responding & s.is_lower),
+            repairs.eq(s.responding & s.is_repair),
+            recovers.eq(s.responding & s.expired & s.alone & (s.is_await | s.is_open & s.is_test)),
+            place_of_effect.eq(s.named),
+            sets.eq(raises & ~refusal | recovers & s.judged[Error.GIVEN_UP]),
+            clears.eq(lowers & ~refusal),
+            sends.eq(repairs & ~refusal),
         ]
         m.d.comb += [
             self.ready_set.eq(Mux(sets, place_of_effect, 0)),

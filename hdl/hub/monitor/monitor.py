@@ -146,10 +146,13 @@ class Monitor(wiring.Component):
         m.d.comb += [
             counters.awake.eq(awake | clear.any()),
             counters.clear.eq(clear),
+            self.active.eq(recorder.running | counters.busy | clear.any() | start | recorder.start | awake),
+        ]
+        # What is recorded comes late in the cycle, too. The start comes as late, so the time of an event is the same.
+        m.d.sync += [
             *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
             recorder.start.eq(start),
             recorder.stop.eq(stop),
-            self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
         ]
 
     def _select(self, m, s, counters, recorder):

@@ -64,7 +64,7 @@ class _Signals:
         self.early_valid = Signal(reset_less=True)
         self.new_valid = Signal(reset_less=True)
         self.held_valid = Signal(reset_less=True)
-        self.target = Signal(ports)  # the output of ``early``, one-hot
+        self.target = Signal(ports, reset_less=True)  # the output of ``early``, one-hot
         self.new_target = Signal(ports, reset_less=True)
         self.decided = Signal()  # there is a decision to write
 
@@ -177,9 +177,9 @@ class Recorder(wiring.Component):
 
     def _take_decision(self, m, s):
         """A decision of cycle t is ``early`` in t + 1, and ``new``, to be written, in t + 2."""
-        m.d.comb += s.target.eq(port_mask(s.early.output, self.ports))
         m.d.sync += [
             s.early.eq(self.decision),
+            s.target.eq(port_mask(self.decision.output, self.ports)),
             s.early_valid.eq(self.decision_valid),
             s.new.eq(s.early),
             s.new_valid.eq(s.early_valid),
@@ -195,7 +195,8 @@ class Recorder(wiring.Component):
         for kind, waiting in s.waiting.items():
             chosen = Signal(self.ports, name=f"chosen_{kind.name.lower()}")
             found = Signal(name=f"found_{kind.name.lower()}")
-            m.d.comb += [chosen.eq(_lowest(waiting, turn)), found.eq(waiting.any())]
+            taken = Signal(name=f"taken_{kind.name.lower()}")
+            m.d.comb += [found.eq(waiting.any()), taken.eq(turn), chosen.eq(_lowest(waiting, taken))]
             masks.append(chosen)
             kept = waiting & ~chosen
             if kind in _REPLACED_BY:

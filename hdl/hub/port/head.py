@@ -21,8 +21,10 @@ class _Signals:
 
     def __init__(self):
         # What leaves the queue.
-        self.passes = Signal()  # symbols may leave
+        self.passes = Signal(init=1)  # symbols may leave: the state is PASS
         self.leaves = Signal()  # a symbol leaves
+        self.willing = Signal()  # a command may be taken
+        self.way = Signal()  # a command may be taken past the queue
         self.takes = Signal()  # the opcode of a command is taken out of the queue
         self.loads = Signal()  # and its parameter
 
@@ -61,8 +63,9 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
-    offer, offered, willing, accept : In(1), In(Request), Out(1), Out(1)
-        A command that may be taken without the queue, since nothing is ``valid``; that one would be, and that it is.
+    offer, offered, clean, way, accept : In(1), In(Request), In(1), Out(1), Out(1)
+        A command that may be taken without the queue; that nothing waits in front of it nor is ``valid``; that one would
+        be taken, since the way was ``clean`` in the cycle before, and that it is.
     halt : In(1)
         The queue was emptied in the cycle before: nothing is ``valid`` in this cycle, no command is accepted, and a
         command that waits, or of which a part was taken, is given up.
@@ -117,7 +120,8 @@ class Head(wiring.Component):
                 "pop": Out(1),
                 "offer": In(1),
                 "offered": In(Request),
-                "willing": Out(1),
+                "clean": In(1),
+                "way": Out(1),
                 "accept": Out(1),
                 "halt": In(1),
                 "expired": In(1),
@@ -138,7 +142,7 @@ class Head(wiring.Component):
         m = Module()
         s = _Signals()
         self._take(m, s)
-        m.d.sync += [self.control.give_up.eq(0), s.resumed.eq(0)]
+        m.d.sync += [self.control.give_up.eq(0), s.resumed.eq(0), s.way.eq(0)]
         with m.FSM(name="state") as state:
             with m.State("PASS"):
                 self._pass(m, s)
@@ -148,15 +152,15 @@ class Head(wiring.Component):
                 self._execute(m, s)
             with m.State("END"):
                 m.d.comb += s.ends.eq(1)
-                m.next = "PASS"
+                self._go(m, s, "PASS")
             with m.State("WAIT"):
                 self._wait(m, s)
             with m.State("CLOSING"):
                 with m.If(~self.crossbar.connected):
-                    m.next = "PASS"
+                    self._go(m, s, "PASS")
         m.d.comb += [
-            self.holds.eq(~state.ongoing("PASS") | s.resumed),
-            self.busy.eq(~state.ongoing("PASS") | s.asked | s.answering),
+            self.holds.eq(~s.passes | s.resumed),
+            self.busy.eq(~s.passes | s.asked | s.answering),
             s.idle.eq(~self.busy),
         ]
         self._pass_symbol(m, s)
@@ -170,13 +174,19 @@ class Head(wiring.Component):
             self._assert(m, s)
         return m
 
+    def _go(self, m, s, state):
+        """The next state. Whether it is PASS stands in a register of its own, which symbols need early in a cycle."""
+        m.next = state
+        m.d.sync += s.passes.eq(state == "PASS")
+
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space."""
         m.d.comb += [
             s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
-            s.takes.eq(self.willing & self.valid & self.own),
-            self.accept.eq(self.willing & self.offer),
+            s.takes.eq(s.willing & self.valid & self.own),
+            self.way.eq(s.way & ~self.halt),
+            self.accept.eq(self.way & self.offer),
             self.pop.eq(s.leaves | s.takes | s.loads),
             self.moved.eq(s.leaves | s.takes | self.accept | s.resumed | self.control.response_valid),
         ]
@@ -184,30 +194,32 @@ class Head(wiring.Component):
     def _pass(self, m, s):
         """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
         command is accepted (t + 1), or connections have to end."""
-        m.d.comb += [s.passes.eq(1), self.willing.eq(s.idle & ~self.halt)]
+        m.d.comb += [s.willing.eq(s.idle & ~self.halt)]
+        # The symbols of a command come in four cycles, so a way that was free in its last cycle but one is still free.
+        m.d.sync += s.way.eq(s.willing & self.clean & ~self.accept)
         with m.If(s.takes):
-            m.next = "PARAMETER"
+            self._go(m, s, "PARAMETER")
         with m.Elif(self.accept):
-            m.next = "EXECUTE"
+            self._go(m, s, "EXECUTE")
         with m.Elif(s.closed):
-            m.next = "CLOSING"
+            self._go(m, s, "CLOSING")
 
     def _take_parameter(self, m, s):
         """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
         m.d.comb += s.loads.eq(self.valid)
         with m.If(self.halt):
-            m.next = "PASS"
+            self._go(m, s, "PASS")
         with m.Elif(self.valid):
-            m.next = "EXECUTE"
+            self._go(m, s, "EXECUTE")
 
     def _execute(self, m, s):
         """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
         m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
         with m.If(s.here):
-            m.next = "END"
+            self._go(m, s, "END")
         with m.Else():
             m.d.sync += self.control.give_up.eq(self.halt | self.expired)
-            m.next = "WAIT"
+            self._go(m, s, "WAIT")
 
     def _wait(self, m, s):
         """State WAIT, from cycle t + 3 on: until ``resume`` or the response. Behind ``resume`` symbols leave, and the
@@ -215,7 +227,7 @@ class Head(wiring.Component):
         control = self.control
         m.d.sync += s.resumed.eq(control.resume)
         with m.If(control.resume | control.response_valid):
-            m.next = "PASS"
+            self._go(m, s, "PASS")
         with m.Else():
             m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
 

@@ -39,7 +39,7 @@ class _Signals:
         # Ready signals and replies to send.
         self.replies = ReplySender()
         self.readies = Signal(range(READY_LIMIT + 1))
-        self.ready_goes = Signal()
+        self.one_more = Signal()  # a ready signal of the head comes
 
         # The place beside the output register.
         self.beside = Signal(CrossbarBeat, reset_less=True)
@@ -154,7 +154,7 @@ class OutputPort(wiring.Component):
         self._send(m, s)
         self._keep_ready_bit(m, s)
         m.d.comb += self.busy.eq(
-            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.replies.waiting | self.closed
+            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.one_more | s.replies.waiting | self.closed
         )
         if platform == "formal":
             self.probes = s
@@ -186,7 +186,6 @@ class OutputPort(wiring.Component):
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            s.ready_goes.eq(s.load & (s.readies != 0)),
             replies.take.eq(s.load & (s.readies == 0) & replies.waiting),
             replies.muted.eq(s.readies != 0),
         ]
@@ -196,13 +195,23 @@ class OutputPort(wiring.Component):
 
         A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
         carry chain would be slower, and no smaller."""
-        rest = Signal.like(s.readies)
-        ready_moves = Signal()
-        m.d.comb += [
-            ready_moves.eq((self.repair ^ s.ready_goes) & ~(self.repair & s.readies.all())),
-            rest.eq(_stepped(s.readies, ready_moves, s.ready_goes)),
-        ]
-        m.d.sync += s.readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
+
+        def after(goes, name):
+            """The number in the next cycle if a ready signal ``goes``."""
+            rest = Signal.like(s.readies, name=f"rest_{name}")
+            moves = Signal(name=f"moves_{name}")
+            m.d.comb += [
+                moves.eq((self.repair ^ goes) & ~(self.repair & s.readies.all())),
+                rest.eq(_stepped(s.readies, moves, goes)),
+            ]
+            return _stepped(rest, s.one_more & ~rest.all(), 0)
+
+        if self.register:
+            m.d.comb += s.one_more.eq(self.send_ready)
+        else:
+            m.d.sync += s.one_more.eq(self.send_ready)
+        # Whether the output register is loaded is known late.
+        m.d.sync += s.readies.eq(Mux(s.load, after(s.readies != 0, "loaded"), after(0, "kept")))
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
