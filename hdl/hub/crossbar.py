@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -66,6 +66,7 @@ class Crossbar(wiring.Component):
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
                 "coming": In(ports).array(ports),
+                "ahead": In(ports).array(ports),
                 "listened": Out(ports),
                 "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
@@ -81,7 +82,9 @@ class Crossbar(wiring.Component):
         domain = m.d.sync if self.late else m.d.comb
         for i, mask in enumerate(masks):
             targets = self.coming[i] & ~(1 << i) if self.late else mask
-            domain += [self.listened[i].eq(targets.any()), self.blocked[i].eq((targets & ~self.space).any())]
+            # A connection that has just ended may still block if ``late``: whether it ends is known late in the cycle.
+            ahead = self.ahead[i] & ~(1 << i) if self.late else mask
+            domain += [self.listened[i].eq(targets.any()), self.blocked[i].eq((ahead & ~self.space).any())]
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]

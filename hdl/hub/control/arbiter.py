@@ -64,7 +64,13 @@ class Arbiter(wiring.Component):
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
         super().__init__(
-            {"asks": In(count), "turn": In(count), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))}
+            {
+                "asks": In(count),
+                "turn": In(count),
+                "pick": Out(count),
+                "inner": Out(count),
+                "group": Out(len(self._groups)),
+            }
         )
 
     def chosen(self, values):

@@ -109,6 +109,7 @@ class Central(wiring.Component):
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
                 "coming": Out(ports).array(ports),
+                "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -231,7 +232,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "coming", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "coming", "ahead", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.

@@ -140,7 +140,9 @@ class Controller(wiring.Component):
         self._tell_decision(m, s)
         self._give_order(m, s)
         self._freeze(m, s)
-        m.d.comb += self.busy.eq(s.waiting.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any())
+        m.d.comb += self.busy.eq(
+            s.waiting.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any()
+        )
         if platform == "formal":
             self.probes = s
             self._assert(m, s)
@@ -156,7 +158,16 @@ class Controller(wiring.Component):
                 s.locks[i].eq(op[3:] == Op.LOCK >> 3 if self.has_locks else 0),
                 s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
                 s.tests[i].eq((op & TEST).any()),
-                s.waits[i].eq((op == Op.AWAIT_READY_REPLY) | ((op & RETRY).any() & ((op[3:] == Op.OPEN >> 3) | ((op[3:] == Op.LOCK >> 3 if self.has_locks else 0) & ~(op & TEST).any())))),
+                s.waits[i].eq(
+                    (op == Op.AWAIT_READY_REPLY)
+                    | (
+                        (op & RETRY).any()
+                        & (
+                            (op[3:] == Op.OPEN >> 3)
+                            | ((op[3:] == Op.LOCK >> 3 if self.has_locks else 0) & ~(op & TEST).any())
+                        )
+                    )
+                ),
             ]
 
     def _collect(self, m, s):
@@ -178,12 +189,11 @@ class Controller(wiring.Component):
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
         compared with the result of the check before."""
         index = request.param[: index_bits(self.ports)]
-        mine, idle, free, ready, usable, unknown, has, can, now, may, grants, clear, lasts = (
-            Signal(name=f"{name}_{i}")
-            for name in (
-                *("mine", "idle", "free", "ready", "usable", "unknown", "has"),
-                *("can", "now", "may", "grants", "clear", "lasts"),
-            )
+        mine, idle, free, ready, usable, unknown, has = (
+            Signal(name=f"{name}_{i}") for name in ("mine", "idle", "free", "ready", "usable", "unknown", "has")
+        )
+        now, grants, lasts, fits, surely, if_idle, if_free = (
+            Signal(name=f"{name}_{i}") for name in ("now", "grants", "lasts", "fits", "surely", "if_idle", "if_free")
         )
         # Ports whose commands name the same output, as of the cycle before.
         alike = Signal(self.ports, name=f"alike_{i}")
@@ -193,10 +203,8 @@ class Controller(wiring.Component):
             s.opened_here[i].eq((s.opening_now & alike).any()),
             s.locked_here[i].eq((s.locking_now & alike).any()),
             lasts.eq(
-                (index == s.output) & (s.locked | s.opened & s.opens[i])
-                | (index == s.output_before) & s.locked_before
+                (index == s.output) & (s.locked | s.opened & s.opens[i]) | (index == s.output_before) & s.locked_before
             ),
-            clear.eq(~lasts & ~s.locked_here[i] & ~(s.opened_here[i] & s.opens[i])),
         ]
         m.d.sync += [
             mine.eq(self.mine[i]),
@@ -208,24 +216,25 @@ class Controller(wiring.Component):
             usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
             unknown.eq(is_absent(request.param, self.ports)),
         ]
-        with m.If(s.opens[i]):
-            m.d.comb += can.eq(usable & (mine | (idle & free & clear)) & (ready | ~s.tests[i]))
-        with m.Elif(s.locks[i]):
-            m.d.comb += can.eq(usable & free & clear)
-        with m.Elif(s.awaits[i]):
-            m.d.comb += can.eq(ready)
+        # What is granted whatever was decided in the last cycles, and what if it has not taken the output. That is
+        # known late in the cycle.
         m.d.comb += [
-            now.eq(unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i])),
-            may.eq(s.asking[i] & ~s.freeze),
-            grants.eq(may & can & ~unknown),
+            fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
+            surely.eq(s.asking[i] & ~unknown & s.awaits[i] & ready | fits & s.opens[i] & mine),
+            if_idle.eq(fits & s.opens[i] & ~mine & idle & free),
+            if_free.eq(fits & s.locks[i] & free),
+            grants.eq(
+                surely | (if_idle & ~s.opened_here[i] | if_free) & ~s.locked_here[i] & ~lasts,
+            ),
+            now.eq(s.asking[i] & (unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i]))),
         ]
         m.d.sync += [
             s.possible[i].eq(grants),
-            s.at_once[i].eq(may & now),
-            s.either[i].eq(grants | may & now),
+            s.at_once[i].eq(now),
+            s.either[i].eq(grants | now),
             s.may_open[i].eq(grants & s.opens[i]),
-            s.may_enter[i].eq(grants & s.opens[i] & ~mine),
-            s.may_lock[i].eq(grants & s.locks[i] & ~s.tests[i]),
+            s.may_enter[i].eq(if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
+            s.may_lock[i].eq(if_free & ~s.tests[i] & ~s.locked_here[i] & ~lasts),
             s.opening[i].eq(s.opens[i] & ~has),
             s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
         ]
@@ -238,7 +247,7 @@ class Controller(wiring.Component):
         The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
         port from being checked again."""
         m.d.comb += [
-            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before),
+            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
             s.turns.turn.eq(s.decided),
         ]
         m.d.sync += [
@@ -259,9 +268,7 @@ class Controller(wiring.Component):
             self.enter.eq(s.picked & s.enters),
             s.opening_now.eq(s.picked & s.takes_output),
             s.locking_now.eq(s.picked & s.takes_lock),
-            s.named.eq(
-                _chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])
-            ),
+            s.named.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
         ]
         m.d.sync += [
             s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
@@ -298,8 +305,7 @@ class Controller(wiring.Component):
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),
             order.had.eq(
-                (s.opening_now.any() & ~self.enter.any())
-                | (s.locking_now.any() & self.locked.bit_select(s.named, 1))
+                (s.opening_now.any() & ~self.enter.any()) | (s.locking_now.any() & self.locked.bit_select(s.named, 1))
             ),
             order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
@@ -308,7 +314,7 @@ class Controller(wiring.Component):
         ]
 
     def _freeze(self, m, s):
-        """From cycle d + 1 of a supervisor command until ``finished`` nothing is checked: supervisor commands are
+        """From cycle d + 2 of a supervisor command until ``finished`` nothing is picked: supervisor commands are
         carried out one by one, and nothing else is decided meanwhile."""
         with m.If(s.frozen):
             m.d.comb += s.freeze.eq(1)

@@ -2,11 +2,23 @@
 
 from amaranth.hdl import Signal
 
-from ..commands import Error
+from ..commands import Error, Op
 from ..messages import LEVEL_BITS, index_bits
 from .controller import Order
 
-__all__ = ["ResponseSignals"]
+__all__ = ["QUESTIONS", "ResponseSignals"]
+
+#: Commands whose answer is not their parameter.
+QUESTIONS = (
+    Op.STATUS_OUTPUT,
+    Op.STATUS_ERRORS,
+    Op.STATUS_INPUT,
+    Op.STATUS_QUEUE,
+    Op.STATUS_LOCK,
+    Op.STATUS_READY,
+    Op.IDENTITY_REPLY,
+    Op.SIZE_REPLY,
+)
 
 
 class ResponseSignals:
@@ -21,6 +33,7 @@ class ResponseSignals:
         self.giver = Signal(ports, reset_less=True)  # the port that gave the command, one-hot
         self.order = Signal(Order(ports), reset_less=True)
         self.place = Signal(ports, reset_less=True)  # the port that the command names, one-hot
+        self.question = Signal(len(QUESTIONS), reset_less=True)  # which of QUESTIONS it is
         self.absent = Signal(reset_less=True)  # the named port does not exist
         self.unlocks = Signal()  # an unlock
         self.frees = Signal()  # an unlock mine

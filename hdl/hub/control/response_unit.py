@@ -15,7 +15,7 @@ from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_
 from ..monitor.recorder import Decision
 from ..monitor_map import Event
 from .controller import Order
-from .response_signals import ResponseSignals
+from .response_signals import QUESTIONS, ResponseSignals
 
 __all__ = ["ResponseUnit", "SupervisorCommand"]
 
@@ -183,6 +183,7 @@ class ResponseUnit(wiring.Component):
         comes = self.decided.any()
         user = comes & ~self.order.supervisor
         m.d.sync += [
+            s.question.eq(Cat(op == one for one in QUESTIONS)),
             s.valid.eq(comes),
             s.absent.eq(is_absent(param, self.ports)),
             s.unlocks.eq(comes & (op[1:] == Op.UNLOCK >> 1)),
@@ -272,13 +273,10 @@ class ResponseUnit(wiring.Component):
             Op.SIZE_REPLY: self.ports,
         }
         m.d.sync += [
-            s.answer.eq(param),
             s.said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id)),
         ]
-        with m.Switch(op):
-            for question, value in answers.items():
-                with m.Case(question):
-                    m.d.sync += s.answer.eq(value)
+        looked = reduce(or_, (Mux(bit, answers[one], 0) for bit, one in zip(s.question, QUESTIONS)))
+        m.d.sync += s.answer.eq(Mux(s.question.any(), looked, param))
         m.d.sync += s.count.eq(sum(s.connections))
 
     def _classify(self, m, s):

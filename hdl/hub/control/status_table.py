@@ -10,7 +10,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -84,6 +84,7 @@ class StatusTable(wiring.Component):
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
                 "coming": Out(ports).array(ports),
+                "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -99,12 +100,10 @@ class StatusTable(wiring.Component):
             place = Signal(self.ports, name=f"place_{i}")
             m.d.comb += self.mine[i].eq(self.targets[i].bit_select(port, 1))
             m.d.sync += place.eq(1 << port)
+            m.d.comb += [self.ahead[i][o].eq(self.targets[i][o] | (self.enter[i] & place[o])) for o in ports if o != i]
             m.d.comb += [
                 self.coming[i][o].eq(
-                    (self.targets[i][o] | (self.enter[i] & place[o]))
-                    & ~(self.close_one[i] & place[o])
-                    & ~self.closed[o]
-                    & ~self.close_mine[i]
+                    self.ahead[i][o] & ~(self.close_one[i] & place[o]) & ~self.closed[o] & ~self.close_mine[i]
                 )
                 for o in ports
                 if o != i

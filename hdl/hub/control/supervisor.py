@@ -61,7 +61,8 @@ class _Signals:
         # From step 1 on.
         self.is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
         self.known = Signal(reset_less=True)
-        self.is_bad = Signal(reset_less=True)  # the parameter is wrong
+        self.bad = Signal(6, reset_less=True)  # the parameter is wrong, in one way or another
+        self.is_bad = Signal()
         self.disabled = Signal(reset_less=True)  # a connection to a disabled port is to be forced
         self.mine = Signal(reset_less=True)  # the connection stands already
         self.locked = Signal(reset_less=True)  # the output is locked
@@ -246,7 +247,7 @@ class Supervisor(wiring.Component):
         m.d.sync += [
             *(flag.eq(given[one]) for one, flag in s.is_command.items()),
             s.known.eq(names(*_ALL)),
-            s.is_bad.eq(bad.any()),
+            s.bad.eq(bad),
             s.disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & s.force & ~(place & self.enabled).any()),
             s.mine.eq((giver & self.mine).any()),
             s.locked.eq((place & self.locked).any()),
@@ -254,6 +255,7 @@ class Supervisor(wiring.Component):
 
     def _refuse(self, m, s):
         """From step 1 on: whether the command is refused. A command that is not refused acts in step 1."""
+        m.d.comb += s.is_bad.eq(s.bad.any())
         with m.If(~s.known):
             m.d.comb += s.error.eq(Error.UNKNOWN)
         with m.Elif(s.is_bad):

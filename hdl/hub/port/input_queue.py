@@ -98,6 +98,7 @@ class InputQueue(wiring.Component):
         committed = Signal(bits)  # address of the last committed entry
         first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
+        some = Signal()  # there are such entries
         address = Signal(bits)
         commits = Signal()
         reads = Signal()
@@ -112,9 +113,9 @@ class InputQueue(wiring.Component):
             commits.eq(self.commit),
             read_port.addr.eq(first),
             read_port.en.eq(~self.valid | self.pop),
-            reads.eq(read_port.en & (unread != 0)),
+            reads.eq(read_port.en & some),
             self.oldest.eq(read_port.data),
-            self.empty.eq(~self.valid & (unread == 0)),
+            self.empty.eq(~self.valid & ~some),
             self.level.eq(level),
             # When room is short, one entry has been read already.
             self.full.eq(unread == self.capacity - 1),
@@ -122,11 +123,17 @@ class InputQueue(wiring.Component):
         ]
         with m.If(commits):
             m.d.sync += committed.eq(address)
-        arrived = Mux(commits, self.amount, 0)
+        # Whether something is committed is known late in the cycle.
+        more = Mux(self.clear, self.amount, Mux(reads, unread + self.amount - 1, unread + self.amount))
+        rest = Mux(self.clear, 0, unread - reads)
+        m.d.sync += [
+            unread.eq(Mux(commits, more, rest)),
+            some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
+        ]
         with m.If(self.clear):
-            m.d.sync += [self.valid.eq(0), first.eq(committed + 1), unread.eq(arrived)]
+            m.d.sync += [self.valid.eq(0), first.eq(committed + 1)]
         with m.Else():
-            m.d.sync += [first.eq(first + reads), unread.eq(unread + arrived - reads)]
+            m.d.sync += first.eq(first + reads)
             with m.If(read_port.en):
                 m.d.sync += self.valid.eq(reads)
 
@@ -140,6 +147,7 @@ class InputQueue(wiring.Component):
             m.d.comb += [
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (inside == 0), "empty is told at once"),
+                Assert(some == (unread != 0)),
                 Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
             ]
         return m

@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,9 +20,9 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 READY_LIMIT = 15
 
 
-def _stepped(number, steps, down):
-    """``number``; with ``steps`` one more, or with ``steps`` and ``down`` one less."""
-    return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
+def _changed(number, by):
+    """``number`` + ``by``, from 0 to READY_LIMIT: a LUT for each bit, where a carry chain would be slower."""
+    return Array(Const(min(max(n + by, 0), READY_LIMIT), len(number)) for n in range(READY_LIMIT + 1))[number]
 
 
 class _Signals:
@@ -196,22 +196,17 @@ class OutputPort(wiring.Component):
         A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
         carry chain would be slower, and no smaller."""
 
-        def after(goes, name):
-            """The number in the next cycle if a ready signal ``goes``."""
-            rest = Signal.like(s.readies, name=f"rest_{name}")
-            moves = Signal(name=f"moves_{name}")
-            m.d.comb += [
-                moves.eq((self.repair ^ goes) & ~(self.repair & s.readies.all())),
-                rest.eq(_stepped(s.readies, moves, goes)),
-            ]
-            return _stepped(rest, s.one_more & ~rest.all(), 0)
+        def after(goes):
+            """The number in the next cycle if a ready signal ``goes``, 0 or 1."""
+            none, one, two = (_changed(s.readies, more - goes) for more in range(3))
+            return Mux(self.repair & s.one_more, two, Mux(self.repair | s.one_more, one, none))
 
         if self.register:
             m.d.comb += s.one_more.eq(self.send_ready)
         else:
             m.d.sync += s.one_more.eq(self.send_ready)
         # Whether the output register is loaded is known late.
-        m.d.sync += s.readies.eq(Mux(s.load, after(s.readies != 0, "loaded"), after(0, "kept")))
+        m.d.sync += s.readies.eq(Mux(s.load & (s.readies != 0), after(1), after(0)))
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
