@@ -44,7 +44,7 @@ class Controller(wiring.Component):
     ports : int
         Ports of the HUB.
     backplane : int
-        Registers on the way of a request to the controller, 0 or more.
+        Registers on the way of a request to the controller, 1 or more. The tables are looked up in the last of them.
     locks : bool
         The HUB has locks; else their opcodes are unknown.
 
@@ -88,15 +88,15 @@ class Controller(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 0.
+        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 1.
     """
 
     def __init__(self, ports, backplane=1, locks=True):
         check_ports(ports)
         if not isinstance(backplane, int) or isinstance(backplane, bool):
             raise TypeError(f"number of backplane registers must be an int, not {backplane!r}")
-        if backplane < 0:
-            raise ValueError(f"number of backplane registers must not be negative: {backplane}")
+        if backplane < 1:
+            raise ValueError(f"number of backplane registers must be 1 or more, not {backplane}")
         self.ports = ports
         self.backplane = backplane
         self.has_locks = locks
@@ -141,7 +141,7 @@ class Controller(wiring.Component):
         self._give_order(m, s)
         self._freeze(m, s)
         m.d.comb += self.busy.eq(
-            s.waiting.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any()
+            s.asking.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any()
         )
         if platform == "formal":
             self.probes = s
@@ -173,13 +173,13 @@ class Controller(wiring.Component):
     def _collect(self, m, s):
         """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
         asks = self.request_valid
-        for stage in range(self.backplane):
+        for stage in range(self.backplane - 1):
             register = Signal(self.ports, name=f"backplane_{stage}")
             m.d.sync += register.eq(asks)
             asks = register
             s.crossing.append(register)
-        m.d.comb += s.asking.eq(asks | s.waiting)
-        m.d.sync += s.waiting.eq(s.asking & ~s.decided)
+        # The last register of the backplane keeps a request until its decision.
+        m.d.sync += s.asking.eq(asks | s.asking & ~s.decided)
 
     def _check(self, m, s, i, request):
         """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
@@ -192,8 +192,9 @@ class Controller(wiring.Component):
         mine, idle, free, ready, usable, unknown, has = (
             Signal(name=f"{name}_{i}") for name in ("mine", "idle", "free", "ready", "usable", "unknown", "has")
         )
-        now, grants, lasts, fits, surely, if_idle, if_free = (
-            Signal(name=f"{name}_{i}") for name in ("now", "grants", "lasts", "fits", "surely", "if_idle", "if_free")
+        now, grants, lasts, fits, has_still, surely, if_idle, if_free = (
+            Signal(name=f"{name}_{i}")
+            for name in ("now", "grants", "lasts", "fits", "has_still", "surely", "if_idle", "if_free")
         )
         # Ports whose commands name the same output, as of the cycle before.
         alike = Signal(self.ports, name=f"alike_{i}")
@@ -220,7 +221,8 @@ class Controller(wiring.Component):
         # known late in the cycle.
         m.d.comb += [
             fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
-            surely.eq(s.asking[i] & ~unknown & s.awaits[i] & ready | fits & s.opens[i] & mine),
+            has_still.eq(fits & s.opens[i] & mine),
+            surely.eq(s.asking[i] & ~unknown & s.awaits[i] & ready | has_still),
             if_idle.eq(fits & s.opens[i] & ~mine & idle & free),
             if_free.eq(fits & s.locks[i] & free),
             grants.eq(
@@ -232,7 +234,7 @@ class Controller(wiring.Component):
             s.possible[i].eq(grants),
             s.at_once[i].eq(now),
             s.either[i].eq(grants | now),
-            s.may_open[i].eq(grants & s.opens[i]),
+            s.may_open[i].eq(has_still | if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
             s.may_enter[i].eq(if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
             s.may_lock[i].eq(if_free & ~s.tests[i] & ~s.locked_here[i] & ~lasts),
             s.opening[i].eq(s.opens[i] & ~has),
@@ -282,7 +284,7 @@ class Controller(wiring.Component):
     def _give_order(self, m, s):
         """Cycle d + 1: the order, and the connection that was entered."""
         with m.If(self.expired.any() | s.gave_up.any()):
-            m.d.sync += s.gave_up.eq((s.gave_up | (self.expired & s.waiting)) & ~s.decided)
+            m.d.sync += s.gave_up.eq((s.gave_up | (self.expired & s.asking)) & ~s.decided)
         order, bits = self.order, index_bits(self.ports)
         # Signals from which other signals are made stand outside of the struct: a simulator takes a struct for one
         # signal.
@@ -324,7 +326,7 @@ class Controller(wiring.Component):
         """Claims about the check and the decision, which the proofs prove."""
         params = [request.param for request in self.request]
         m.d.comb += [
-            Assert(((s.possible | s.at_once) & ~s.picked & ~s.waiting) == 0, "only what waits is decided"),
+            Assert(((s.possible | s.at_once) & ~s.picked & ~s.asking) == 0, "only what waits is decided"),
             Assert(s.either == s.possible | s.at_once),
             Assert((s.may_open & ~s.possible) == 0),
             Assert((s.may_enter & ~(s.may_open & s.opening)) == 0),

@@ -24,8 +24,7 @@ class ControllerSignals:
         self.waits = Signal(ports)  # it may wait until it can be granted
 
         # The requests that are checked.
-        self.asking = Signal(ports)  # it has come in this cycle, or waits
-        self.waiting = Signal(ports)
+        self.asking = Signal(ports)  # it has come, and waits for its decision
         self.freeze = Signal()  # nothing is checked
         self.frozen = Signal()  # a supervisor command is carried out
 

@@ -39,7 +39,6 @@ class _Signals:
         # Ready signals and replies to send.
         self.replies = ReplySender()
         self.readies = Signal(range(READY_LIMIT + 1))
-        self.one_more = Signal()  # a ready signal of the head comes
 
         # The place beside the output register.
         self.beside = Signal(CrossbarBeat, reset_less=True)
@@ -154,7 +153,7 @@ class OutputPort(wiring.Component):
         self._send(m, s)
         self._keep_ready_bit(m, s)
         m.d.comb += self.busy.eq(
-            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.one_more | s.replies.waiting | self.closed
+            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.replies.waiting | self.closed
         )
         if platform == "formal":
             self.probes = s
@@ -198,14 +197,12 @@ class OutputPort(wiring.Component):
 
         def after(goes):
             """The number in the next cycle if a ready signal ``goes``, 0 or 1."""
-            none, one, two = (_changed(s.readies, more - goes) for more in range(3))
-            return Mux(self.repair & s.one_more, two, Mux(self.repair | s.one_more, one, none))
+            same, more = (
+                Mux(self.repair, _changed(s.readies, by + 1 - goes), _changed(s.readies, by - goes)) for by in range(2)
+            )
+            return Mux(self.send_ready, more, same)
 
-        if self.register:
-            m.d.comb += s.one_more.eq(self.send_ready)
-        else:
-            m.d.sync += s.one_more.eq(self.send_ready)
-        # Whether the output register is loaded is known late.
+        # Whether the head sends one, and whether the output register is loaded, is known late.
         m.d.sync += s.readies.eq(Mux(s.load & (s.readies != 0), after(1), after(0)))
 
     def _load(self, m, s):
