@@ -7,6 +7,7 @@
 ``add_up(task, team, 1000)`` is a task of Nectarine, async or plain. It measures itself by a ``Meter`` and returns
 (meter, answer)."""
 
+import hashlib
 from dataclasses import dataclass
 
 from .errors import ProgramError
@@ -169,6 +170,13 @@ class Scaling:
             self.system.report(f"{self.name}.time.{count}", measured.time_us, "us")
             self.system.report(f"{self.name}.speedup.{count}", alone_us / measured.time_us)
             self.system.report(f"{self.name}.communication.{count}", 100 * measured.communication, "%")
+
+    def answer(self, value):
+        """In the loop's body: marks ``value`` as the answer of this run, for comparisons of machines (docs/compare.md).
+        A digest of its text is reported as ``name.answer.N``."""
+        count = self.runs[-1].cabs
+        digest = hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+        self.system.report(f"{self.name}.answer.{count}", digest, answer=True)
 
     def _result(self, name):
         record = self._application.tasks[name]

@@ -3,6 +3,7 @@ workers first. Ctrl-C works in all processes that tests start."""
 
 import contextlib
 import functools
+import gc
 import importlib
 import signal
 from pathlib import Path
@@ -18,6 +19,9 @@ from nectar.verification.machine import processor_seconds
 # would every process that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# No full search for garbage: in tests that elaborate designs it takes 14 % of the time, in those of the software 2 %.
+gc.set_threshold(700, 20, 1_000)
 
 _durations = schedule.Durations()
 _BEGUN = pytest.StashKey()

@@ -241,6 +241,7 @@ JOBS = (
             "sim/",
             "system/",
             "cli/test_bench.py",
+            "cli/test_compare.py",
             "cli/test_interrupt.py",
             "cli/test_outputs.py",
             "views/",

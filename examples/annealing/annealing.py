@@ -152,5 +152,6 @@ async def main(system, arguments):
         lengths.append(wire_length(netlist, grids[0]))
         if lengths[-1] != same.cost():
             raise ProgramError("the wire length is wrong")
+        scaling.answer(lengths[-1])
         system.report(f"annealing.wires.{size}", lengths[-1])
     print("length of the wires at the end:", *lengths)

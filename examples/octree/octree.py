@@ -155,6 +155,7 @@ async def main(system, arguments):
         wrong = sum(one != other for one, other in zip(drawn, picture, strict=True))
         if wrong or found != tree:
             raise ProgramError(f"the solid is wrong: {wrong} pixels differ")
+        scaling.answer(bytes(drawn))
     print(f"{sum(grey > 0 for grey in picture)} pixels show the solid")
     if options.picture:
         try:

@@ -190,6 +190,7 @@ async def main(system, arguments):
     async for answers in scaling.run(production, tally.work.microseconds, network, Wire(network, facts), facts):
         if answers[0] != (expected.fired, sorted(expected.facts.items())):
             raise ProgramError("other rules have fired than on one CPU")
+        scaling.answer(answers[0])
     for fact in reversed(expected.facts.values()):
         if fact[0] in ("solution", "path"):
             print(*fact)

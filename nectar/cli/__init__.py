@@ -26,6 +26,7 @@ SUBCOMMANDS = (
     "mpirun",
     "net",
     "sweep",
+    "compare",
     "events",
     "simulate",
     "waves",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ...cache import directory
-from ...hdl.ipsc2.formats import DIMENSIONS, MOST_WIRE, PERIOD_PS
+from ...hdl.ipsc2.formats import DIMENSIONS, MOST_WIRE, PERIOD_PS, WORD_BITS, WORD_PAIRS
 from ...hdl.ipsc2.node.registers import MEMORY_BYTES
 from .. import build, core
 from ..wiring import End, Fiber, TopologyError
-from .machine import BOARDS, Board, Link, Machine
+from .machine import BOARDS, Board, Compared, Counted, Link, Machine
 
 __all__ = ["MACHINE", "Cube", "CubeProfile", "NodeBoard"]
 
@@ -182,4 +182,12 @@ MACHINE = Machine(
     library=_library_of,
     memory=_memory,
     is_fast=lambda kind: False,
+    compared=Compared(
+        spread="hypercube:3",
+        byte_ps=PERIOD_PS * WORD_PAIRS * 8 / WORD_BITS,
+        boards=(
+            Counted("node with its router", "node", {"dimensions": 7, "memory_bytes": 65536}, 1),
+            Counted("of it, the router", "router", {"dimensions": 7}, 0),
+        ),
+    ),
 )

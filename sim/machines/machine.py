@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["BOARDS", "Board", "Link", "Machine"]
+__all__ = ["BOARDS", "Board", "Compared", "Counted", "Link", "Machine"]
 
 #: What boards can be: made from their Verilog, or written in C++.
 BOARDS = ("rtl", "fast")
@@ -32,6 +32,30 @@ class Link:
     names: tuple[str, str]
     symbol_ps: int
     delay_ps: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A board whose gates are counted: what it is ``called``, the ``kind`` and the ``parameters`` of its Verilog
+    (``hdl.product``), and how many of it there are for each computer: ``share``."""
+
+    called: str
+    kind: str
+    parameters: dict
+    share: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a comparison of machines measures (docs/compare.md).
+
+    ``spread``: name of a small topology in which computers are 1, 2 and 3 switches (links) apart. ``byte_ps``: what a
+    link takes for a byte of a message, in the first profile. ``boards``: those that make up the machine.
+    """
+
+    spread: str
+    byte_ps: float
+    boards: tuple[Counted, ...]
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,7 @@ class Machine:
         Bytes of the host's memory that the boards take.
     is_fast : callable(kind) → bool
         Whether a kind has no waveforms.
+    compared : Compared
     """
 
     name: str
@@ -78,6 +103,7 @@ class Machine:
     library: Callable = field(repr=False)
     memory: Callable = field(repr=False)
     is_fast: Callable = field(repr=False)
+    compared: Compared = field(repr=False)
 
     @property
     def profile(self):

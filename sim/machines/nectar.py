@@ -8,7 +8,7 @@ from .. import build, core
 from ..profile import PROFILES
 from ..topology import load
 from ..wiring import MAX_PORTS
-from .machine import BOARDS, Board, Link, Machine
+from .machine import BOARDS, Board, Compared, Counted, Link, Machine
 
 __all__ = ["MACHINE", "boards_of", "is_fast", "kinds_of", "library_of"]
 
@@ -17,6 +17,8 @@ _CAB, _PORT, _PAIR = 1_900_000, 9_000, 40
 _FAST = "fast"
 #: CABs of a topology of a given size: on one HUB, and on each HUB of a mesh.
 _ON_A_HUB, _ON_A_MESH = 15, 12
+#: Ports of the HUB whose gates are counted.
+_COUNTED_PORTS = 16
 #: All kinds of fast boards: a library that has one has all of them, so that there is one for all topologies.
 _ALL_FAST = ("fastcab", "fastvmecab", *(f"fasthub{ports}" for ports in range(2, MAX_PORTS + 1)))
 
@@ -127,4 +129,12 @@ MACHINE = Machine(
     library=library_of,
     memory=_memory,
     is_fast=is_fast,
+    compared=Compared(
+        spread="chain:3x2",
+        byte_ps=PROFILES["prototype"].symbol_ps,
+        boards=(
+            Counted("CAB", "cab", {"data_bytes": 65536, "program_bytes": 65536, "domains": 4, "pages": 256}, 1),
+            Counted("HUB of 16 ports", "hub", {"ports": _COUNTED_PORTS}, 1 / _COUNTED_PORTS),
+        ),
+    ),
 )

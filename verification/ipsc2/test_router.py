@@ -5,7 +5,7 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.ipsc2.formats import MOST_WIRE, WORD_PAIRS, flight
+from nectar.hdl.ipsc2.formats import CHANNELS, EXTERNAL, MOST_WIRE, WORD_PAIRS, flight, route
 from nectar.hdl.ipsc2.router import Router
 from nectar.verification.bench import Bench, inside
 from nectar.verification.ipsc2.cube import Cube
@@ -79,6 +79,33 @@ async def each_way_takes_its_time(dut):
         assert times["last"] - times["first"] == 2 * WORD_PAIRS, "full rate"
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def busy_and_held_are_those_of_the_way(dut):
+    """docs/ipsc2.md, "Pins of the router": while a message passes, each channel of its way has an owner, and is held at
+    the other end; no other channel is either."""
+    cube = network(dut)
+    await cube.start()
+    await cube.run(20)
+    for source, destination in cube.possible():
+        message = cube.send(source, destination, 12)
+        here, busy, held, arrived = cube.node(source), 0, 0, EXTERNAL if source >= cube.nodes else None
+        if arrived is not None:
+            held |= 1 << CHANNELS * here + EXTERNAL
+        while (channel := route(message.probe, arrived)) is not None:
+            busy |= 1 << CHANNELS * here + channel
+            if channel == EXTERNAL:
+                break
+            here, arrived = here ^ 1 << channel, channel
+            held |= 1 << CHANNELS * here + channel
+        for _ in range(400):
+            if "allow" in message.times:
+                break
+            await cube.cycle()
+        await cube.run(3)
+        assert (cube.clock.pin("busy"), cube.clock.pin("held")) == (busy, held), (source, destination)
+        await cube.finish(1000)
+
+
 @cocotb.test(timeout_time=40, timeout_unit="ms")
 async def ready_stops_the_source_before_the_fifo_overflows(dut):
     """D3; docs/ipsc2.md, "Node sink": with exactly the room that the page asks for, while words go in both directions;
@@ -121,7 +148,8 @@ async def what_leads_nowhere_is_refused(dut):
     """docs/ipsc2.md, "Node source": at once, and the next message goes."""
     cube = network(dut)
     await cube.start()
-    for probe in (0, 1 << cube.dimensions, 1 << 8 | 1, 1 << 15, 1 << cube.dimensions | 1):
+    absent = [n for n in range(cube.dimensions, 16) if n != EXTERNAL]
+    for probe in (0, *(1 << n for n in absent), 1 << absent[0] | 1, 1 << 8 | 1):
         wrong = cube.send(1, 0, 1)
         wrong.probe = probe
         cube.expected[0].remove(wrong)

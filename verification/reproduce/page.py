@@ -13,7 +13,7 @@ from ...extras import how_to_get
 from ..benchmarks.outcome import NotInstalled
 from .facts import Verdict, quantity
 
-__all__ = ["GROUPS", "figure", "need_matplotlib", "page"]
+__all__ = ["GROUPS", "STYLE", "figure", "need_matplotlib", "page"]
 
 #: Class and mark of a row.
 _MARKS = {
@@ -26,10 +26,11 @@ _MARKS = {
 GROUPS = {"H": "HUB", "C": "CAB", "S": "Messages and software"}
 #: Colours that people tell apart who see few of them (M. Okabe, K. Ito): of parts, and of lines in turn.
 _COLOURS = {"HUB": "#cc79a7", "fiber": "#009e73", "DMA": "#e69f00", "software": "#56b4e9"}
+_COLOURS |= {"interface": _COLOURS["DMA"], "network": _COLOURS["fiber"]}
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 #: End of the name of a part that is hatched.
 _AT_ONCE = " and fiber at once"
-_STYLE = """
+STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 0 auto; padding: 1rem; }
 body { color: #1f2328; background: #fff; }
@@ -259,7 +260,7 @@ def page(rows, figures, version, made):
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Nectar: the papers' figures</title><style>{_STYLE}</style></head><body>",
+        f"<title>Nectar: the papers' figures</title><style>{STYLE}</style></head><body>",
         f"<h1>The papers' figures, and what this Nectar does</h1><p><b>{summary}.</b></p>",
         f'<p class="made">nectar {html.escape(version)}, measured on {made.day} {made:%B %Y, %H:%M} {made:%Z}</p>',
         '<p class="note">All times are simulated: boards in RTL, software with its table of CPU costs. '

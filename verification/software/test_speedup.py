@@ -58,6 +58,23 @@ def test_a_program_runs_on_each_number_of_cabs_and_its_time_is_measured(function
     assert all(len(line) <= len(head) for line in lines)
 
 
+def test_an_answer_is_reported_as_a_digest_that_a_comparison_takes():
+    """docs/compare.md, "Answers": the same digest for the same value, another for another."""
+
+    async def answered(system, value):
+        scaling = Scaling(system, "it", [2])
+        async for _ in scaling.run(plain, 1000, False):
+            scaling.answer(value)
+
+    told = []
+    for value in ([1.5, "a"], [1.5, "a"], [1.5, "b"]):
+        with simulated("hub:2") as system:
+            drive(answered(system, value))
+            (result,) = (result for result in system.results if result["id"] == "it.answer.2")
+            told.append((result["value"], result["answer"]))
+    assert told[0] == told[1] != told[2] and all(marked for _, marked in told)
+
+
 def test_what_is_not_computed_is_communication():
     with simulated("hub:2") as system:
         scaling, _ = drive(scaled(system, plain, True, [2]))

@@ -67,17 +67,18 @@ class Serializer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        probe = Signal(WORD_BITS)
-        high = Signal(WORD_BITS)
-        waits = Signal()  # the word in high is still to be sent
-        ended = Signal()  # the last word of the message has been taken
-        give_up = Signal()
-        frame = Signal(PAIR_BITS * WORD_PAIRS)  # what is left of it
-        place = Signal(range(WORD_PAIRS))
-        pairs = Signal(range(WORD_PAIRS + 1), init=WORD_PAIRS)
-        counts = Signal()  # the frame's data is part of the checksum
-        final = Signal()
-        value = Signal(CHECKSUM_BITS)
+        # All of a message, which the state IDLE sets before it is looked at.
+        probe = Signal(WORD_BITS, reset_less=True)
+        high = Signal(WORD_BITS, reset_less=True)
+        waits = Signal(reset_less=True)  # the word in high is still to be sent
+        ended = Signal(reset_less=True)  # the last word of the message has been taken
+        give_up = Signal(reset_less=True)
+        frame = Signal(PAIR_BITS * WORD_PAIRS, reset_less=True)  # what is left of it
+        place = Signal(range(WORD_PAIRS), reset_less=True)
+        pairs = Signal(range(WORD_PAIRS + 1), init=WORD_PAIRS, reset_less=True)
+        counts = Signal(reset_less=True)  # the frame's data is part of the checksum
+        final = Signal(reset_less=True)
+        value = Signal(CHECKSUM_BITS, reset_less=True)
         value_next = Signal(CHECKSUM_BITS)
         word = self.words.payload
         m.d.comb += [

@@ -95,6 +95,7 @@ class Router:
             assert self.pairs[0] == 0
             value = sum(pair << 2 * place for place, pair in enumerate(self.pairs[2:]))
             end = self.pairs[1] >> 1
+            assert self.frames or value == self.asked, "the probe that is asked with is the one that is sent"
             self.frames.append((value, end, self.may))
             self.pairs = []
             if end:
