@@ -6,6 +6,7 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 3. Specification:
 from collections import deque
 from typing import NamedTuple
 
+from ..errors import PeerStopped
 from ..nectarine.keeper import SHARE, Kept
 from ..packet import ENVELOPE
 from .channel import Channel
@@ -16,11 +17,27 @@ __all__ = ["Messages"]
 #: Short messages of a node that wait in its buffers before further ones are moved into the heap.
 _LYING = BUFFERS // 2
 _WITH_BYTES = (Kind.SHORT, Kind.DATA)
+#: Looks for which a node may be silent that was asked for a long message.
+_LOOKS = 4
+
+
+class _Heap(Kept):
+    """Where messages that wait are kept. ``messages``: the Messages."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self, messages):
+        super().__init__(messages.cab.id, messages.memory, lambda: None)
+        self._messages = messages
+
+    async def give(self, slot):
+        """See Kept."""
+        await self._messages.held_off(self.give_late, slot)
 
 
 class _Wish(NamedTuple):
-    """A long message that is to be asked for: its Arrival, the place for it, ``over(whole)`` when it is there, or never
-    will be."""
+    """A long message that is to be asked for: its Arrival, the place for it, ``over(whole)`` when it is there (True),
+    is no more (False), or never will be (PeerStopped)."""
 
     arrival: object
     address: int
@@ -28,7 +45,7 @@ class _Wish(NamedTuple):
 
 
 class _Coming:
-    """A thread's wait for a long message. ``whole``: None, or whether it has come."""
+    """A thread's wait for a long message. ``whole``: None, or what ``_Wish.over`` was given."""
 
     __slots__ = ("peer", "thread", "whole")
 
@@ -57,7 +74,7 @@ class Messages:
     adapter : Adapter
         Set before the kernel runs.
     transfers : LongMessages
-        Of the node's tasks, once there are any; so is ``deliver``, see Channels.
+        Of the node's tasks, once there are any; so are ``deliver`` and ``lost``, see Channels.
     users : int
         Tasks of the node.
     sent : dict of Kind → int
@@ -73,6 +90,7 @@ class Messages:
         "adapter",
         "transfers",
         "deliver",
+        "lost",
         "users",
         "sent",
         "_channels",
@@ -81,21 +99,23 @@ class Messages:
         "_unasked",
         "_wanted",
         "_granted",
+        "_looks",
     )
 
     def __init__(self, node, nodes, buffers):
         self.cab = node
         self.kernel, self.door, self.memory = node.kernel, node.door, node.memory
         self.nodes = nodes
-        self.adapter = self.transfers = self.deliver = None
+        self.adapter = self.transfers = self.deliver = self.lost = None
         self.users = 0
         self.sent = dict.fromkeys(Kind, 0)
         self._channels = [Channel(self, peer) for peer in range(nodes)]
         self._free = buffers
-        self._heap = Kept(node.id, self.memory, lambda: None)
+        self._heap = _Heap(self)
         self._unasked = []  # Arrivals of long messages for which there was no memory
         self._wanted = deque()  # _Wish
         self._granted = None  # the _Wish that has been asked for
+        self._looks = 0  # since then
         self.kernel.on_room = self._keep_more
 
     def __getitem__(self, peer):
@@ -104,6 +124,14 @@ class Messages:
 
     def rest(self):
         """No task of this node is left: short buffers stay reserved."""
+
+    async def held_off(self, action, *arguments):
+        """By a thread: ``action(*arguments)`` with interrupts held off, behind all that was posted."""
+        self.door.mask()
+        now = await self.door.now()
+        action(*arguments)
+        self.adapter.mind(now)
+        self.door.unmask()
 
     # -- out; either level, interrupts held off ------------------------------------------------------
     def post(self, kind, node, to=0, by=0, type=0, length=0, number=0, **bytes):
@@ -184,22 +212,25 @@ class Messages:
 
     def _kept(self, arrival, address, whole):
         arrival.moving = False
-        if whole and not arrival.gone:
+        if whole is True and not arrival.gone:
             arrival.transfer, arrival.slot, arrival.channel = 0, address, self._heap
         else:
             self.memory.free(address)
         arrival.inbox.changed()
 
     def _keep_more(self):
-        """There is memory: asks for what has found none."""
+        """There is memory: asks for what has found none. From both levels."""
         unasked, self._unasked = self._unasked, []
         for arrival in unasked:
             if not arrival.gone and _waits(arrival):
                 self._keep(arrival)
+        if unasked and not self.adapter.active:
+            self.kernel.spawn(self.held_off, lambda: None, name="messages that wait")
 
     # -- long messages -------------------------------------------------------------------------------
     async def fetch(self, arrival, address):
-        """By a thread: brings the bytes of a long message to ``address``. False if it is no more."""
+        """By a thread: brings the bytes of a long message to ``address``. False if it is no more. Raises
+        PeerStopped."""
         self._unasked = [each for each in self._unasked if each is not arrival]
         coming = _Coming(arrival.channel.peer)
 
@@ -209,23 +240,28 @@ class Messages:
                 self.door.spend(self.kernel.costs.wake)
                 self.kernel.wake(coming.thread)
 
-        self.door.mask()
-        await self.door.now()
-        self._want(_Wish(arrival, address, over))
-        self.door.unmask()
+        await self.held_off(self._want, _Wish(arrival, address, over))
         if coming.whole is None:
             coming.thread = self.kernel.current
             await self.kernel.block(coming, None)
+        if isinstance(coming.whole, PeerStopped):
+            raise coming.whole
         return coming.whole
 
     def _want(self, wish):
+        error = self[wish.arrival.source[0]].error
+        if error is not None:
+            wish.over(error)
+            return
         self._wanted.append(wish)
         self._ask()
 
     def _ask(self):
         """Asks for the next long message."""
         if self._granted is None and self._wanted:
-            self._granted = arrival, address, _ = self._wanted.popleft()
+            self._granted = self._wanted.popleft()
+            self._looks = 0
+            arrival, address, _ = self._granted
             self.adapter.body(address + SHORT, arrival.length - SHORT)
             self.post(Kind.GRANT, arrival.source[0], number=arrival.transfer)
 
@@ -237,7 +273,9 @@ class Messages:
             return
         place = {"address": transfer.address, "size": transfer.length}
         left = self.transfers.left
-        self.post(Kind.DATA, peer, length=transfer.length, number=number, on_sent=lambda: left(transfer), **place)
+        self.post(
+            Kind.DATA, peer, length=transfer.length, number=number, on_sent=lambda error: left(transfer, error), **place
+        )
 
     async def _came(self, head, whole):
         """The long message that was asked for is there, but for its first bytes; or it is no more."""
@@ -246,6 +284,37 @@ class Messages:
             await self.copy(head + HEADER_BYTES, address, SHORT)
         self._ask()
         over(whole)
+
+    # -- nodes that are given up ---------------------------------------------------------------------
+    def looked(self):
+        """At interrupt level, at each look of the Adapter: gives the node up that does not send what it was asked for.
+        Returns whether to look again."""
+        if self._granted is not None:
+            self._looks += 1
+            if self._looks > _LOOKS:
+                self._give_up(self._granted.arrival.source[0], "does not send what it was asked for")
+        return self._granted is not None
+
+    def stuck(self, header):
+        """At interrupt level: a message was given up. Returns the error."""
+        return self._give_up(self.cab.id ^ header.probe, "takes no message")
+
+    def _give_up(self, peer, what):
+        channel = self[peer]
+        channel.error = error = channel.error or PeerStopped(f"node {peer} {what}: it is taken for stopped")
+        self.adapter.cancel(self.cab.id ^ peer, error)
+        channel.give_up(error)
+        wishes = [*self._wanted, *([self._granted] if self._granted is not None else [])]
+        self._wanted = deque(wish for wish in self._wanted if wish.arrival.source[0] != peer)
+        if self._granted is not None and self._granted.arrival.source[0] == peer:
+            self._granted = None
+        for wish in wishes:
+            if wish.arrival.source[0] == peer:
+                wish.over(error)
+        if self.lost is not None:
+            self.lost(channel, error)
+        self._ask()
+        return error
 
 
 def _waits(arrival):

@@ -25,7 +25,7 @@ class CubeSystem(Computers):
 
     def __init__(self, machine, numbers, *, limit_ps=None, seed=1):
         super().__init__(machine, limit_ps)
-        self.faults = FaultList(machine, _never, _never, seed)
+        self.faults = FaultList(machine, self._stop, _never, seed)
         for name, number in numbers.items():
             node = self._cabs[name] = Node(name, number, len(numbers), machine.doors[name])
             node.kernel.on_end = self._on_end
@@ -43,4 +43,4 @@ class CubeSystem(Computers):
 
 
 def _never(name):
-    raise FaultError(f"{name} is a node of the iPSC/2: it cannot be stopped")
+    raise FaultError(f"{name} is a node of the iPSC/2: once it is stopped, it does not start again")
