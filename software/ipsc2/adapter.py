@@ -22,8 +22,6 @@ _BAD, _CUT, _TOO_LONG = (1 << REG["IN_RESULT"].field(name).low for name in ("bad
 _ARRIVED, _SENT, _REFUSED, _ABORTED, _TIMER = (
     1 << irq for irq in (Irq.ARRIVED, Irq.SENT, Irq.REFUSED, Irq.ABORTED, Irq.TIMER)
 )
-#: Microseconds from one look whether messages leave to the next.
-_PATIENCE_US = 500_000
 #: IRQ_PENDING, IN_RESULT.
 _WORDS = Struct(">II")
 
@@ -43,32 +41,29 @@ class Adapter:
     on_launch : callable(header: Header) → Header
         The header is about to go out.
     on_stuck : callable(header: Header) → TaskError
-        At interrupt level: a message has been given up, since its node has not taken it from one look to the next.
-        Returns what its sender is told.
-    on_look : callable() → bool
-        At interrupt level, at each look: whether there is to be another though no message is on its way out.
+        At interrupt level: a message has been aborted. Returns what its sender is told.
 
     Members
     -------
-    patience_us : int
-        From one look to the next, microseconds.
+    watch : Watch
+        Set before the kernel runs.
+    launched : int
+        Messages that have begun so far.
     active : bool
         Whether the handler runs.
     """
 
-    __slots__ = ("kernel", "door", "timers", "header", "head", "on_arrival", "on_launch", "on_stuck", "on_look",
-                 "patience_us", "active", "_out", "_launched", "_seen", "_timer")  # fmt: skip
+    __slots__ = ("kernel", "door", "timers", "header", "head", "on_arrival", "on_launch", "on_stuck", "watch",
+                 "launched", "active", "_out")  # fmt: skip
 
-    def __init__(self, node, header, head, on_arrival, on_launch, on_stuck, on_look):
+    def __init__(self, node, header, head, on_arrival, on_launch, on_stuck):
         self.kernel = kernel = node.kernel
         self.door, self.timers = node.door, node.timers
         self.header, self.head = header, head
-        self.on_arrival, self.on_launch = on_arrival, on_launch
-        self.on_stuck, self.on_look = on_stuck, on_look
-        self.patience_us = _PATIENCE_US
+        self.on_arrival, self.on_launch, self.on_stuck = on_arrival, on_launch, on_stuck
+        self.watch = None
+        self.launched = 0
         self.active = False
-        self._launched = self._seen = 0  # messages that have begun so far; at the last look
-        self._timer = None  # of the next look
         self._out = deque()  # (Header, byte address, bytes, on_sent); the first is in the hardware
         kernel.boot.append(self._boot)
 
@@ -86,13 +81,26 @@ class Adapter:
         self.door.write(_BODY_ADDRESS, address)
         self.door.write(_BODY, words(length))
 
-    def post(self, header, address=0, size=0, on_sent=None):
+    @property
+    def busy(self):
+        """Whether a message is on its way out."""
+        return bool(self._out)
+
+    def post(self, header, address=0, size=0, on_sent=None, first=False):
         """Sends a message: a header and ``size`` bytes at ``address``. From interrupt level, or with interrupts held
         off. ``on_sent(error)`` is called at interrupt level when all of it is in the network (None), or never will
-        be."""
-        self._out.append((header, address, size, on_sent))
+        be. ``first``: before all others that have not begun."""
+        entry = header, address, size, on_sent
+        if first and self._out:
+            self._out.insert(1, entry)
+            return
+        self._out.append(entry)
         if len(self._out) == 1:
             self._launch()
+
+    def abort(self):
+        """At interrupt level: gives the message up that is on its way out; ``on_stuck`` is called when it has ended."""
+        self.door.write(_CONTROL, _ABORT)
 
     def cancel(self, probe, error):
         """At interrupt level: messages with that probe that have not begun never will, by ``error``."""
@@ -102,21 +110,6 @@ class Adapter:
         for *_, on_sent in dropped:
             if on_sent is not None:
                 on_sent(error)
-
-    def mind(self, now):
-        """At CPU cycle ``now``, from interrupt level or with interrupts held off: looks now and then whether messages
-        leave, for as long as there are any."""
-        if self._timer is None and (self._out or self.on_look()):
-            self._seen = None
-            self._timer = self.timers.at(now + self.kernel.span(self.patience_us), self._look)
-
-    def _look(self, _, now):
-        self._timer = None
-        if self._out and self._seen == self._launched:
-            self.door.write(_CONTROL, _ABORT)
-        if self._out or self.on_look():
-            self._seen = self._launched
-            self._timer = self.timers.at(now + self.kernel.span(self.patience_us), self._look)
 
     def _end(self, error=None):
         """The message in the hardware has ended: the next one begins. ``error``: ``on_stuck``, if it was given up."""
@@ -131,7 +124,7 @@ class Adapter:
 
     def _launch(self):
         door = self.door
-        self._launched += 1
+        self.launched += 1
         header, address, length, _ = self._out[0]
         door.spend(self.kernel.costs.launch)
         door.write_block(self.header, self.on_launch(header).pack())
@@ -163,8 +156,8 @@ class Adapter:
         if pending & _TIMER:
             door.write(_PENDING, _TIMER)
             self.timers.fired(await door.now())
-        if self._timer is None and self._out:
-            self.mind(await door.now())
-        await self.timers.catch_up()
+            await self.timers.catch_up()
+        if self.watch.due:
+            self.watch.begin(await door.now())
         door.spend(costs.interrupt_exit)
         self.active = False

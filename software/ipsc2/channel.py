@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from ..nectarine.localchannel import NoWatch
 from ..packet import ENVELOPE
 from .layout import BUFFERS, HEADER_BYTES, SHORT, Kind
+from .watch import Expectation
 
 __all__ = ["Channel"]
 
@@ -20,8 +20,7 @@ class Channel:
 
     Members
     -------
-    watch
-        Nothing is to be watched: the hardware tells.
+    watch : Expectation
     lying : int
         Short messages of the other node that are in buffers.
     error : PeerStopped or None
@@ -36,12 +35,17 @@ class Channel:
     def __init__(self, messages, peer):
         self.messages = messages
         self.peer = peer
-        self.watch = NoWatch()
+        self.watch = Expectation(messages.watch, self)
         self.lying = 0
         self.error = None
         self._credits = BUFFERS  # of the other node that messages may take
         self._owed = 0  # buffers that the other node does not know to be free
         self._waiting = deque()  # (ShortMessage, address of its bytes or None)
+
+    @property
+    def expects(self):
+        """Whether something is expected of the other node, whatever the threads do."""
+        return bool(self._waiting) or self.messages.asked == self.peer
 
     # -- out -----------------------------------------------------------------------------------------
     async def send(self, message):

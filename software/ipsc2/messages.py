@@ -11,14 +11,13 @@ from ..nectarine.keeper import SHARE, Kept
 from ..packet import ENVELOPE
 from .channel import Channel
 from .layout import BUFFERS, HEADER_BYTES, SHORT, Header, Kind
+from .watch import Watch
 
 __all__ = ["Messages"]
 
 #: Short messages of a node that wait in its buffers before further ones are moved into the heap.
 _LYING = BUFFERS // 2
 _WITH_BYTES = (Kind.SHORT, Kind.DATA)
-#: Looks for which a node may be silent that was asked for a long message.
-_LOOKS = 4
 
 
 class _Heap(Kept):
@@ -73,6 +72,9 @@ class Messages:
     cab : Node
     adapter : Adapter
         Set before the kernel runs.
+    watch : Watch
+    channels : list of Channel
+        By the number of the other node.
     transfers : LongMessages
         Of the node's tasks, once there are any; so are ``deliver`` and ``lost``, see Channels.
     users : int
@@ -88,18 +90,18 @@ class Messages:
         "memory",
         "nodes",
         "adapter",
+        "watch",
         "transfers",
         "deliver",
         "lost",
         "users",
         "sent",
-        "_channels",
+        "channels",
         "_free",
         "_heap",
         "_unasked",
         "_wanted",
         "_granted",
-        "_looks",
     )
 
     def __init__(self, node, nodes, buffers):
@@ -109,18 +111,18 @@ class Messages:
         self.adapter = self.transfers = self.deliver = self.lost = None
         self.users = 0
         self.sent = dict.fromkeys(Kind, 0)
-        self._channels = [Channel(self, peer) for peer in range(nodes)]
+        self.watch = Watch(self)
+        self.channels = [Channel(self, peer) for peer in range(nodes)]
         self._free = buffers
         self._heap = _Heap(self)
         self._unasked = []  # Arrivals of long messages for which there was no memory
         self._wanted = deque()  # _Wish
         self._granted = None  # the _Wish that has been asked for
-        self._looks = 0  # since then
         self.kernel.on_room = self._keep_more
 
     def __getitem__(self, peer):
         """The Channel to a node."""
-        return self._channels[peer]
+        return self.channels[peer]
 
     def rest(self):
         """No task of this node is left: short buffers stay reserved."""
@@ -130,12 +132,18 @@ class Messages:
         self.door.mask()
         now = await self.door.now()
         action(*arguments)
-        self.adapter.mind(now)
+        if self.watch.due:
+            self.watch.begin(now)
         self.door.unmask()
 
     # -- out; either level, interrupts held off ------------------------------------------------------
     def post(self, kind, node, to=0, by=0, type=0, length=0, number=0, **bytes):
-        """Hands a message to the hardware; ``bytes`` as of Adapter.post."""
+        """Hands a message to the hardware, if its node is not given up; ``bytes`` as of Adapter.post."""
+        error = self[node].error
+        if error is not None:
+            if "on_sent" in bytes:
+                bytes["on_sent"](error)
+            return
         self.sent[kind] += 1
         me = self.cab.id
         self.adapter.post(Header(kind, 0, me, me ^ node, to, by, type, length, number), **bytes)
@@ -151,6 +159,7 @@ class Messages:
         header = Header.unpack(await self.door.read_block(head, HEADER_BYTES))
         kind, channel = header.kind, self[header.source]
         self.door.spend(costs.arrive if kind in _WITH_BYTES else costs.control)
+        channel.watch.heard(kind not in (Kind.RETURN, Kind.ASK) or header.returned > 0)
         channel.take_back(header.returned)
         if kind == Kind.SHORT:
             slot, head = head, self._free.pop()
@@ -165,7 +174,9 @@ class Messages:
                 self._keep(arrival)
         elif kind == Kind.GRANT:
             self._grant(channel.peer, header.number)
-        elif kind in (Kind.DATA, Kind.GONE):
+        elif kind == Kind.ASK:
+            self.post(Kind.RETURN, channel.peer, first=True)
+        elif kind in (Kind.DATA, Kind.GONE) and self.asked == channel.peer:
             await self._came(head, kind == Kind.DATA)
         return head
 
@@ -248,6 +259,11 @@ class Messages:
             raise coming.whole
         return coming.whole
 
+    @property
+    def asked(self):
+        """The node that has been asked for a long message and has not sent it, or None."""
+        return None if self._granted is None else self._granted.arrival.source[0]
+
     def _want(self, wish):
         error = self[wish.arrival.source[0]].error
         if error is not None:
@@ -260,7 +276,6 @@ class Messages:
         """Asks for the next long message."""
         if self._granted is None and self._wanted:
             self._granted = self._wanted.popleft()
-            self._looks = 0
             arrival, address, _ = self._granted
             self.adapter.body(address + SHORT, arrival.length - SHORT)
             self.post(Kind.GRANT, arrival.source[0], number=arrival.transfer)
@@ -286,28 +301,22 @@ class Messages:
         over(whole)
 
     # -- nodes that are given up ---------------------------------------------------------------------
-    def looked(self):
-        """At interrupt level, at each look of the Adapter: gives the node up that does not send what it was asked for.
-        Returns whether to look again."""
-        if self._granted is not None:
-            self._looks += 1
-            if self._looks > _LOOKS:
-                self._give_up(self._granted.arrival.source[0], "does not send what it was asked for")
-        return self._granted is not None
-
     def stuck(self, header):
-        """At interrupt level: a message was given up. Returns the error."""
-        return self._give_up(self.cab.id ^ header.probe, "takes no message")
+        """At interrupt level: a message was aborted. Returns the error."""
+        return self.give_up(self.cab.id ^ header.probe, "does not take a message that is being sent to it")
 
-    def _give_up(self, peer, what):
+    def give_up(self, peer, what):
+        """At interrupt level: a node is taken for stopped, since it does or does not do ``what``. Returns the error."""
         channel = self[peer]
-        channel.error = error = channel.error or PeerStopped(f"node {peer} {what}: it is taken for stopped")
-        self.adapter.cancel(self.cab.id ^ peer, error)
+        if channel.error is not None:
+            return channel.error
+        error = PeerStopped(f"node {peer} {what}: it is taken for stopped")
         channel.give_up(error)
+        self.adapter.cancel(self.cab.id ^ peer, error)
         wishes = [*self._wanted, *([self._granted] if self._granted is not None else [])]
-        self._wanted = deque(wish for wish in self._wanted if wish.arrival.source[0] != peer)
-        if self._granted is not None and self._granted.arrival.source[0] == peer:
+        if self.asked == peer:
             self._granted = None
+        self._wanted = deque(wish for wish in self._wanted if wish.arrival.source[0] != peer)
         for wish in wishes:
             if wish.arrival.source[0] == peer:
                 wish.over(error)
