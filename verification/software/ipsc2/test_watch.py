@@ -1,4 +1,4 @@
-"""The watch of NX/2 on the RTL of the iPSC/2: nodes whose software has stopped, and nodes that are slow (docs/nx2.md)."""
+"""The watch of NX/2 on the RTL of the iPSC/2: nodes whose software has stopped, and slow ones (docs/nx2.md)."""
 
 import pytest
 
