@@ -86,7 +86,7 @@ class Pins:
         #: What the HUB offered at each port in the cycle behind a reset of one cycle: it was from before.
         self.stale = []
         self.ports = len(dut.ready)
-        from ..harness.clock import reader, writer  # packed HUBs are used without cocotb, too
+        from ..harness.ports import reader, writer  # packed HUBs are used without cocotb, too
 
         self._arriving, self._ready = writer("arriving"), writer("ready")
         self._offered, self._idle = reader("offered"), reader("idle")
