@@ -6,7 +6,7 @@ passes its state and the end of the message on to the node. Cycles and the ends 
 ``docs/ipsc2-node.md``.
 """
 
-from amaranth.hdl import Assert, C, Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -94,7 +94,7 @@ class Deserializer(wiring.Component):
             frames.strobe.eq(self.sink.strobe & ~ignores),
             frames.probe.eq(~known),
             unit_next.eq(Cat(unit[PAIR_BITS:], self.sink.data)),
-            value_next.eq(advance(value, [self.sink.data[n] for n in range(PAIR_BITS)])),
+            value_next.eq(advance(value, self.sink.data)),
             arrives.eq(frames.ends & carries),
             self.sink.ready.eq(known & self.room & ~waits & ~ignores),
             cut.eq(self.receiving & (closed | self.drop) & ~(arrives & frames.last)),
@@ -124,7 +124,7 @@ class Deserializer(wiring.Component):
                 known.eq(1),
                 low.eq(short),
                 odd.eq(1),
-                value.eq(advance(value_next, [C(0, 1)] * (WORD_BITS - _SHORT_BITS))),
+                value.eq(advance(value_next, zeros=WORD_BITS - _SHORT_BITS)),
             ]
         with m.Elif(arrives & ~frames.last):
             m.d.sync += odd.eq(~odd)
