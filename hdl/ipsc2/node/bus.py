@@ -115,12 +115,13 @@ class Bus(wiring.Component):
         left = Signal(range(DMA_CYCLES))
         begins = Signal()
         picked = Signal(3)
-        word = Signal(max(_REGISTER_BITS, len(read.addr)))
-        in_memory = Signal()
-        in_registers = Signal()
-        writes = Signal()
-        select = Signal(_LANES)
-        data = Signal(_WIDTH)
+        # The access, which means nothing without an owner.
+        word = Signal(max(_REGISTER_BITS, len(read.addr)), reset_less=True)
+        in_memory = Signal(reset_less=True)
+        in_registers = Signal(reset_less=True)
+        writes = Signal(reset_less=True)
+        select = Signal(_LANES, reset_less=True)
+        data = Signal(_WIDTH, reset_less=True)
         acts = Signal()
         wants = Cat(self.cpu.valid, self.in_wants, self.out_wants)
 
@@ -167,8 +168,8 @@ class Bus(wiring.Component):
             m.d.sync += owner.eq(0)
 
         # The memory is read two cycles before the access is done, and written a cycle before.
-        value = Signal(_WIDTH)
-        refused = Signal()
+        value = Signal(_WIDTH, reset_less=True)
+        refused = Signal(reset_less=True)
         served = Signal()
         done = Signal()
         m.d.sync += [value.eq(self.register_value), refused.eq(self.register_error)]

@@ -129,7 +129,7 @@ class Serializer(wiring.Component):
                 m.d.comb += [
                     self.busy.eq(1),
                     self.source.request.eq(~give_up),
-                    self.refused.eq(self.source.refused & ~give_up),
+                    self.refused.eq(self.source.refused),
                     self.aborted.eq(give_up & ~self.source.grant),
                 ]
                 with m.If(self.source.grant):

@@ -119,7 +119,7 @@ class Store(wiring.Component):
 
         with m.If(self.set_body & ~(begun & self.in_body)):
             m.d.sync += [body.address.eq(self.body.address), body.words.eq(self.body.words)]
-        with m.If(self.arm & ~(begun | taken)):
+        with m.If(self.arm & ~begun):
             m.d.sync += [
                 head.address.eq(self.head.address),
                 head.words.eq(self.head.words),
