@@ -68,8 +68,9 @@ class Node(Processor):
         self.timers = NodeTimers(self.kernel)
         header, *buffers = (at * BUFFER_BYTES for at in range(count + 1))
         head = buffers.pop()
-        self.messages = Messages(self, nodes, buffers)
-        self.messages.adapter = Adapter(self, header, head, self.messages.arrived, self.messages.launched)
+        self.messages = messages = Messages(self, nodes, buffers)
+        messages.adapter = Adapter(self, header, head, messages.arrived, messages.launched, messages.stuck)
+        messages.adapter.watch = messages.watch
 
     def __repr__(self):
         return f"<Node {self.name} of the cube>"
@@ -80,9 +81,9 @@ class Node(Processor):
         raise AttributeError(f"a node of the iPSC/2 has no {name!r}")
 
     def carriage(self, deliver, lost, query):
-        """See Processor. Nothing is ever lost or asked for again: the hardware delivers."""
+        """See Processor. Nothing is asked for again: the hardware delivers."""
         messages = self.messages
-        messages.deliver = deliver
+        messages.deliver, messages.lost = deliver, lost
         messages.transfers = LongMessages(self, messages)
         return SimpleNamespace(
             channels=messages, transfers=messages.transfers, local=LocalChannel(messages), daemons=()

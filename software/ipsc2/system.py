@@ -1,7 +1,7 @@
 """A cube of nodes with their software on a machine: what programs for the iPSC/2 run on. docs/machines.md."""
 
 from ..computers import Computers
-from ..errors import FaultError, ProgramError
+from ..errors import ProgramError
 from ..faultlist import FaultList
 from .node import Node
 
@@ -25,7 +25,7 @@ class CubeSystem(Computers):
 
     def __init__(self, machine, numbers, *, limit_ps=None, seed=1):
         super().__init__(machine, limit_ps)
-        self.faults = FaultList(machine, _never, _never, seed)
+        self.faults = FaultList(machine, self._stop, None, seed)
         for name, number in numbers.items():
             node = self._cabs[name] = Node(name, number, len(numbers), machine.doors[name])
             node.kernel.on_end = self._on_end
@@ -40,7 +40,3 @@ class CubeSystem(Computers):
         system = cls(machine, {node.name: node.id for node in topology.computers.values()}, **options)
         system.topology, system.profile = topology, profile
         return system
-
-
-def _never(name):
-    raise FaultError(f"{name} is a node of the iPSC/2: it cannot be stopped")
