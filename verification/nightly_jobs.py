@@ -310,7 +310,7 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
-    *_mutation("ipsc2", "10 element frames origin outgoing", "10 remote router selected sink_port"),
+    *_mutation("ipsc2", "10 board element frames origin outgoing", "10 remote router selected sink_port"),
     *_mutation("ipsc2/node", "10 bus control deserializer", "10 fetch serializer store"),
     *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(

@@ -144,7 +144,6 @@ TARGETS = {
         _ipsc2("node/control", "4 kbyte"),
         _ipsc2("node/deserializer", "deserializer"),
         _ipsc2("node/fetch", "256 bytes"),
-        _ipsc2("node/node", "two nodes", "Node"),
         _ipsc2("node/serializer", "serializer"),
         _ipsc2("node/store", "256 bytes"),
         _link("aligner", "two bits"),
