@@ -42,8 +42,8 @@ class Neighbour:
         self.in_message = False
         self.skipped = 0  # pairs that begin no frame
 
-    def tick(self, strobe, data):
-        """The pair that is sent in this tick, for the one that came."""
+    def take(self, strobe, data):
+        """What comes in this tick."""
         if strobe:
             self.frame.append(data)
             if len(self.frame) == 1 and data not in (NIBBLE_START, DATA_START):
@@ -54,6 +54,9 @@ class Neighbour:
             if len(self.frame) == length:
                 self._whole(*self.frame)
                 self.frame = []
+
+    def give(self):
+        """The next pair that is sent."""
         if not self.pairs:
             self.pairs = deque(self.sends.popleft()() if self.sends else nibble(self.ready))
         return self.pairs.popleft()
@@ -69,14 +72,14 @@ class Neighbour:
 
 
 class Bed:
-    """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``slept``: what the
-    pin has, as long as it is not 0."""
+    """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``pause``: share of
+    ticks in which a neighbour's strobe stops."""
 
-    def __init__(self, dut):
+    def __init__(self, dut, pause=0.0):
         self.clock = StepClock(dut)
         self.neighbours = {n: Neighbour() for n in CHANNELS}
         self.neighbour = self.neighbours[0]
-        self.ticks = True
+        self.ticks, self.pause = True, pause
         self.cycle = 0
 
     async def start(self):
@@ -93,8 +96,10 @@ class Bed:
         if tick:
             for n, neighbour in self.neighbours.items():
                 strobe, data = (self.clock.pin(f"channel_{n}__tx__{name}") for name in ("strobe", "data"))
-                pair = neighbour.tick(strobe, data)
-                self.clock.drive(**{f"channel_{n}__rx__strobe": 1, f"channel_{n}__rx__data": pair})
+                neighbour.take(strobe, data)
+                gives = random.random() >= self.pause
+                pair = neighbour.give() if gives else random.getrandbits(2)
+                self.clock.drive(**{f"channel_{n}__rx__strobe": gives, f"channel_{n}__rx__data": pair})
             await self.clock.settle()
         await self.clock.edge()
 
@@ -181,8 +186,8 @@ async def a_message_leaves_by_its_channel_and_the_cpu_hears_of_it(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
-    """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory."""
-    bed = Bed(dut)
+    """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory; strobes stop."""
+    bed = Bed(dut, pause=0.15)
     await bed.start()
     await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
     for channel, count in ((0, 1), (0, 20), (1, 2), (7, 2)):
@@ -207,6 +212,21 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
         await bed.until("irq", 0)
         assert not bed.clock.pin("held") and not bed.clock.pin("violation")
     await bed.until("idle", 1)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def what_leads_nowhere_is_refused(dut):
+    """docs/ipsc2-node.md, "What can go wrong": probe 0, and one for a channel that there is not; nothing is sent."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    await bed.write("IRQ_ENABLE", 1 << Irq.REFUSED)
+    for probe in (0, *(1 << n | 1 for n in range(16) if n not in CHANNELS)):
+        await bed.send([probe])
+        await bed.until("irq", 1, limit=100)
+        await bed.write("IRQ_PENDING", 1 << Irq.REFUSED)
+        assert not bed.clock.pin("busy") and await bed.access(REG["STATUS"].address) == 0
+    assert not any(neighbour.frames for neighbour in bed.neighbours.values())
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
