@@ -83,7 +83,7 @@ class Deserializer(wiring.Component):
         ignores = Signal()  # until the circuit is closed
         value = Signal(CHECKSUM_BITS, reset_less=True)
         value_next = Signal(CHECKSUM_BITS)
-        final = Signal(InWord, reset_less=True)
+        final = Signal(data.StructLayout({"data": 2 * WORD_BITS, "bad": 1, "cut": 1}), reset_less=True)
         waits = Signal()  # final is to be given on
         passes = Signal()
         arrives = Signal()  # a frame with data has arrived
@@ -112,7 +112,10 @@ class Deserializer(wiring.Component):
         m.d.comb += [
             passes.eq(arrives & odd & full & ~frames.last),
             self.words.valid.eq(waits | passes),
-            self.words.payload.eq(Mux(waits, final.as_value(), held)),
+            self.words.payload.data.eq(Mux(waits, final.data, held)),
+            self.words.payload.last.eq(waits),
+            self.words.payload.bad.eq(waits & final.bad),
+            self.words.payload.cut.eq(waits & final.cut),
         ]
         with m.If(waits & self.words.ready):
             m.d.sync += waits.eq(0)
@@ -131,16 +134,14 @@ class Deserializer(wiring.Component):
         m.d.comb += over.eq(cut | frames.last)
         with m.If(over):
             m.d.sync += [self.receiving.eq(0), ignores.eq(self.sink.open & ~frames.last)]
-            with m.If(~waits | self.words.ready):
-                # A word that is not full is the probe alone, or not even that.
-                m.d.sync += [
-                    final.data.eq(Mux(full, held, Mux(known, low[:_SHORT_BITS], 0))),
-                    final.last.eq(1),
-                    final.bad.eq(cut | lost | (value_next != 0)),
-                    final.cut.eq(cut | odd),
-                    waits.eq(1),
-                ]
-            m.d.sync += [known.eq(0), odd.eq(0), full.eq(0), lost.eq(0)]
+            m.d.sync += [waits.eq(1), known.eq(0), odd.eq(0), full.eq(0), lost.eq(0)]
+        with m.If(~waits | self.words.ready):
+            # A word that is not full is the probe alone, or not even that.
+            m.d.sync += [
+                final.data.eq(Mux(full, held, Mux(known, low[:_SHORT_BITS], 0))),
+                final.bad.eq(cut | lost | (value_next != 0)),
+                final.cut.eq(cut | odd),
+            ]
         with m.If(closed):
             m.d.sync += ignores.eq(0)
         m.d.comb += Assert(~odd | known, "words come behind the probe")
