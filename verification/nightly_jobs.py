@@ -259,7 +259,9 @@ JOBS = (
             "views/",
             "cli/test_send_file.py",
             "cli/test_sweep.py",
+            "mutation/test_mutation.py",
             "test_install.py",
+            "test_simulation.py",
             "test_product.py",
             "test_product_cab.py",
         ),
@@ -310,7 +312,7 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
-    *_mutation("ipsc2", "10 element frames origin outgoing", "10 remote router selected sink_port"),
+    *_mutation("ipsc2", "10 board element frames origin outgoing", "10 remote router selected sink_port"),
     *_mutation("ipsc2/node", "10 bus control deserializer", "10 fetch serializer store"),
     *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(

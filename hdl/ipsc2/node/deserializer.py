@@ -134,15 +134,14 @@ class Deserializer(wiring.Component):
         m.d.comb += over.eq(cut | frames.last)
         with m.If(over):
             m.d.sync += [self.receiving.eq(0), ignores.eq(self.sink.open & ~frames.last)]
-            with m.If(~waits | self.words.ready):
-                # A word that is not full is the probe alone, or not even that.
-                m.d.sync += [
-                    final.data.eq(Mux(full, held, Mux(known, low[:_SHORT_BITS], 0))),
-                    final.bad.eq(cut | lost | (value_next != 0)),
-                    final.cut.eq(cut | odd),
-                    waits.eq(1),
-                ]
-            m.d.sync += [known.eq(0), odd.eq(0), full.eq(0), lost.eq(0)]
+            m.d.sync += [waits.eq(1), known.eq(0), odd.eq(0), full.eq(0), lost.eq(0)]
+        with m.If(~waits | self.words.ready):
+            # A word that is not full is the probe alone, or not even that.
+            m.d.sync += [
+                final.data.eq(Mux(full, held, Mux(known, low[:_SHORT_BITS], 0))),
+                final.bad.eq(cut | lost | (value_next != 0)),
+                final.cut.eq(cut | odd),
+            ]
         with m.If(closed):
             m.d.sync += ignores.eq(0)
         m.d.comb += Assert(~odd | known, "words come behind the probe")

@@ -114,7 +114,7 @@ def stimulus(model, densities, held):
     if not held.get("cpu") and random.random() < densities[0]:
         where = random.choice(
             [address()] * 6
-            + [top + random.randrange(64), BASE + random.randrange(4096), BASE - 1, (1 << 24) - 1]
+            + [top + random.randrange(64), top, BASE, BASE + random.randrange(4096), BASE - 1, (1 << 24) - 1]
             + [address() | 1 << random.randrange(top.bit_length() - 1, 24), random.getrandbits(24)]
             + [(BASE + random.randrange(4096)) ^ 1 << random.randrange(12, 24)]
         )

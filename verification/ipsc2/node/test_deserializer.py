@@ -111,6 +111,29 @@ async def behind_a_reset_there_is_no_message(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_forgets_the_message(dut):
+    """Wherever it comes: also a word that waits; the next message is whole."""
+    rig = Rig(dut)
+    await rig.start()
+    for _ in range(40):
+        probe, *data = units(message(random.choice([1, 3])))
+        row = pairs(probe, data)
+        rig.takes = random.getrandbits(1)
+        await rig.bring(row[: random.randrange(1, len(row) + 1)])
+        rig.clock.drive(sink__open=0, sink__strobe=0)
+        await rig.clock.reset()
+        rig.found.clear()
+        rig.takes = 1
+        await rig.close(3)
+        assert not rig.found
+        words = message(2)
+        probe, *data = units(words)
+        await rig.bring(pairs(probe, data))
+        await rig.drain()
+        assert rig.found == whole(words)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def messages_arrive_without_their_checksum(dut):
     """D2, D3; docs/ipsc2-node.md, "Deserializer": words, the last one marked; none is bad."""
     for pause in (0, 0.3, 0.8):
@@ -201,10 +224,13 @@ async def the_last_word_waits_and_holds_off_the_next_message(dut):
         rig.room = 1
         words, after = message(random.choice([1, 2])), message(2)
         probe, *data = units(words)
-        await rig.bring(pairs(probe, data))
-        before = len(rig.found)
+        row = pairs(probe, data)
+        await rig.bring(row[:-1])
+        rig.takes = random.getrandbits(1)
+        await rig.bring(row[-1:])
         rig.takes = 0
         await rig.close()
+        before = len(rig.found)
         rig.readies.clear()
         await rig.bring(short_probe(1) + nibble(0) * 3)
         assert not any(rig.readies)

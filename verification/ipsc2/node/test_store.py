@@ -108,6 +108,28 @@ async def messages_fill_the_head_and_then_the_body(dut):
         await clock.follow(model.step, stimuli())
 
 
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def places_as_large_as_the_memory_are_filled(dut):
+    """docs/ipsc2-node.md, "DMA": head, body or both have room for all words of the memory; then more words come."""
+    clock = Lockstep(dut, INPUTS)
+    await clock.start()
+    model = Reference()
+    idle = dict.fromkeys(INPUTS, 0)
+
+    def stimuli():
+        for head, body in ((WORDS, WORDS), (WORDS, 0), (0, WORDS), (WORDS - 1, 0), (WORDS, WORDS)):
+            for room in (WORDS - head - body, 0, 1, 3):
+                yield idle | {"head": head << BITS, "body": body << BITS, "arm": 1, "set_body": 1}
+                count = max(head + body + room, 1)
+                for number in range(count):
+                    word = random.getrandbits(32) | (number == count - 1) << 32
+                    for done in (0, 1) if model.place() is not None else (0,):
+                        yield idle | {"words__payload": word, "words__valid": 1, "done": done}
+                yield idle
+
+    await clock.follow(model.step, stimuli())
+
+
 bench = Bench(__name__, {"256 bytes": lambda: Store(SIZE)}, ports_only=True)
 
 
