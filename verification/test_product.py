@@ -43,9 +43,10 @@ FILES = {
 SMALLER = {
     f"hub {'no-monitor ' * (not monitor)}{'no-locks ' * (not locks)}queue {queue} {profile}": (
         "hub",
-        {"ports": 3, "profile": profile, "monitor": monitor, "locks": locks, "queue": queue},
+        {"ports": 3, "profile": profile, "queue": queue} | without,
     )
     for profile, monitor, locks, queue in itertools.product(HUB_PROFILES, (True, False), (True, False), (256, 4096))
+    for without in [{name: False for name, there in (("monitor", monitor), ("locks", locks)) if not there}]
 }
 FILES |= SMALLER
 #: Files that are tested every day: every kind of statement. Other numbers of ports and sizes of memories have no more.
