@@ -153,6 +153,12 @@ def test_an_mpi_program_runs_unchanged_on_a_cube(nectar, ranks):
     "name, message",
     [
         ("message_time.py", "is a node of the iPSC/2: it has no mailboxes"),
+        ("hub_monitor.py", "hypercube:1 is a topology of the iPSC/2: it has no HUBs"),
+        (
+            "stream.py",
+            "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are NODE0",
+        ),
+        ("request.py", "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are "),
         ("transactions/transactions.py", "boards of the machine ipsc2 have no nodes behind them"),
     ],
 )
