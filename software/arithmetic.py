@@ -1,11 +1,13 @@
-"""What a program's own computation costs on the CAB's CPU: cycles of each operation, and a sum of them in time.
+"""What a program's own computation costs: a sum of operations, and the cycles of each on the CAB's CPU.
 
 The answers of a program are computed by Python, in no simulated time. A task says what the same computation would
-have taken on the prototype's SPARC of 16 MHz::
+have been, and is charged what the CPU of its computer takes for that::
 
     BUTTERFLY = Work(float_multiply=4, float_add=6, load_double=6, store_double=4, add=8, branch=1)
 
-    task.cab.compute((512 * BUTTERFLY).microseconds)
+    task.cab.compute(512 * BUTTERFLY)
+
+The table here is of the prototype's SPARC of 16 MHz; other machines have tables of their own with the same operations.
 
 Sources. *Nectar*: "The Design of Nectar" (1989), section 5.2: a SPARC at 16 MHz; program and data memory of static
 RAM, without a cache, that sustain the CPU's peak rate, so that no wait states are counted. *CY7C601*: the integer
@@ -56,7 +58,7 @@ class Arithmetic(Table):
 
 
 ARITHMETIC = Arithmetic()
-_CYCLES = asdict(ARITHMETIC)
+_OPERATIONS = tuple(asdict(ARITHMETIC))
 
 
 class Work:
@@ -67,9 +69,9 @@ class Work:
     Members
     -------
     cycles : int or float
-        CPU cycles that it takes.
+        CPU cycles that it takes on a CAB.
     microseconds : float
-        The same as time on the prototype, for ``cab.compute``.
+        The same as time; ``cab.compute_us`` gives that on any computer.
 
     Raises
     ------
@@ -77,31 +79,46 @@ class Work:
         An operation that the table does not have.
     """
 
-    __slots__ = ("cycles",)
+    __slots__ = ("_counts",)
 
     def __init__(self, **operations):
-        unknown = sorted(set(operations) - set(_CYCLES))
+        unknown = sorted(set(operations) - set(_OPERATIONS))
         if unknown:
-            raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_CYCLES)}")
-        self.cycles = sum(count * _CYCLES[name] for name, count in operations.items())
+            raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_OPERATIONS)}")
+        self._counts = operations
 
     def __repr__(self):
         return f"<Work of {self.cycles} cycles>"
 
     @classmethod
-    def _of(cls, cycles):
+    def _of(cls, counts):
         work = cls()
-        work.cycles = cycles
+        work._counts = counts
         return work
 
-    def __add__(self, other):
-        return self._of(self.cycles + other.cycles) if isinstance(other, Work) else NotImplemented
+    def cycles_by(self, table):
+        """CPU cycles that it takes by the figures of an Arithmetic."""
+        return sum(count * getattr(table, name) for name, count in self._counts.items())
 
-    def __mul__(self, times):
-        return self._of(self.cycles * times) if isinstance(times, (int, float)) else NotImplemented
-
-    __rmul__ = __mul__
+    @property
+    def cycles(self):
+        return self.cycles_by(ARITHMETIC)
 
     @property
     def microseconds(self):
         return self.cycles / CPU_MHZ
+
+    def __add__(self, other):
+        if not isinstance(other, Work):
+            return NotImplemented
+        counts = dict(self._counts)
+        for name, count in other._counts.items():
+            counts[name] = counts.get(name, 0) + count
+        return self._of(counts)
+
+    def __mul__(self, times):
+        if not isinstance(times, (int, float)):
+            return NotImplemented
+        return self._of({name: count * times for name, count in self._counts.items()})
+
+    __rmul__ = __mul__

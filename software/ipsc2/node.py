@@ -12,6 +12,7 @@ from ..kernel.memory import Memory
 from ..nectarine.localchannel import LocalChannel
 from ..processor import Processor
 from .adapter import Adapter
+from .arithmetic import I387
 from .costs import I386
 from .layout import BUFFER_BYTES, BUFFERS
 from .messages import Messages
@@ -62,7 +63,7 @@ class Node(Processor):
         if (count + 1) * BUFFER_BYTES > half:
             raise ValueError(f"{memory_bytes} bytes of memory are too few for the short buffers of {nodes} nodes")
         self.name, self.id, self.door = name, number, door
-        self.kernel = Kernel(door, name, costs)
+        self.kernel = Kernel(door, name, costs, I387)
         self.kernel.cab_id = number
         self.memory = Memory(self.kernel, half, half)
         self.timers = NodeTimers(self.kernel)

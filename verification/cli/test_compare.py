@@ -39,7 +39,7 @@ MAIN = "async def main(system, arguments):\n    pass\n"
         ),
         (
             (*BOTH, "-n", "200", "p.py"),
-            "-n 200: the machine nectar has no topology of 32 computers, the nearest is mesh:",
+            "-n 200: the machine ipsc2 has no topology of 200 computers, the nearest is hypercube:7",
         ),
         ((*BOTH, "gone.py"), "gone.py: the program cannot be read: No such file or directory"),
         ((*BOTH, "bad.py"), "bad.py:1: no Python program: "),

@@ -178,14 +178,17 @@ def test_a_configuration_that_the_bench_does_not_have_is_no_trial(tmp_path):
         Trial("", __name__, "adders", tmp_path)
 
 
-def test_what_is_left_meets_a_hub_that_the_whole_bench_has(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "name, profile",
+    [("hub/control/locks", "prototype"), pytest.param("hub/port/bypass", "modern", marks=pytest.mark.nightly)],
+)
+def test_what_is_left_meets_a_hub_that_the_whole_bench_has(name, profile, monkeypatch, tmp_path):
     """In the first profile with such a component, and with the claims that can show something on a HUB of that size."""
     met = []
     monkeypatch.setattr(Trial, "put", lambda trial, numbers: met.append((trial.configuration, numbers)) or {})
-    for name in ("hub/control/locks", "hub/port/bypass"):
-        text, mutants = mutate(TARGETS[name].component(), tmp_path / name, 1)
-        assert CHECKS["hub"](Material(TARGETS[name], mutants, text, tmp_path / name), [1]) == {}
-    assert met == [("5 ports prototype", [1]), ("5 ports modern", [1])]
+    text, mutants = mutate(TARGETS[name].component(), tmp_path, 1)
+    assert CHECKS["hub"](Material(TARGETS[name], mutants, text, tmp_path), [1]) == {}
+    assert met == [(f"5 ports {profile}", [1])]
 
 
 def test_a_mutant_that_ends_or_stops_the_simulation_is_found(adder, tmp_path):

@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
-from nectar.sim import build
 from nectar.sim.profile import PROTOTYPE
 from nectar.sim.topology import load
 from nectar.software.backends.engine.machine import EngineMachine
@@ -61,12 +60,6 @@ def test_both_show_the_same_in_every_cycle_of_a_long_run(kind):
     everything(kind, 100, 300_000)
 
 
-def fast(topology, monkeypatch):
-    """From here on engines with this topology have fast CABs."""
-    library = cab_boards.engine(sorted({hub.ports for hub in topology.hubs.values()}))
-    monkeypatch.setattr(build, "library", lambda *arguments, **options: library)
-
-
 def ask_of_vme(boards):
     """What a CAB whose node has no power finds when it sends to VME by DMA and reads the window; CPU cycles of both
     answers."""
@@ -116,12 +109,11 @@ def test_what_a_cab_asks_of_a_bus_that_nobody_grants_ends_the_same():
 
 
 @pytest.mark.parametrize("name, seed", [("hub:4", 1), ("figure7", 2)])
-def test_a_system_of_fast_cabs_does_the_same_at_the_same_time(name, seed, monkeypatch):
+def test_a_system_of_fast_cabs_does_the_same_at_the_same_time(name, seed):
     """Every symbol on every fiber, every packet, every reading of a clock, the time of the end."""
     topology = load(name)
     expected, cycles = record(topology, seed)
-    fast(topology, monkeypatch)
-    seen, fast_cycles = record(topology, seed)
+    seen, fast_cycles = record(topology, seed, boards="fast", rtl=topology.hubs)
     assert seen == expected
     assert cycles == fast_cycles
 
@@ -144,8 +136,7 @@ async def timed(door):
     return seen
 
 
-def test_a_node_at_a_fast_cab_sees_the_same_at_the_same_time(monkeypatch):
+def test_a_node_at_a_fast_cab_sees_the_same_at_the_same_time():
     """Loads, stores, interrupts and their acknowledgments (docs/vme.md)."""
     expected = run_node(timed, interrupts=5)
-    fast(load("hub:1"), monkeypatch)
-    assert run_node(timed, interrupts=5) == expected
+    assert run_node(timed, interrupts=5, boards="fast", rtl=["HUB1"]) == expected
