@@ -190,6 +190,19 @@ def test_pi_has_the_same_digits_on_both_machines(nectar):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("words", ["octree/octree.py --size 16 --level 1", "vision/vision.py"])
+def test_examples_with_tables_of_their_own_have_the_same_answers_on_both_machines(nectar, words):
+    """Each marks an answer for 1, 2 and 4 computers."""
+    from nectar.verification.imports import ROOT
+
+    name, *arguments = words.split()
+    done = nectar("compare", *BOTH, "-n", 4, "--quick", ROOT / "examples" / name, *arguments)
+    assert done.returncode == 0, done
+    assert done.stdout.startswith("the same answers on nectar, ipsc2: 3 marked\n")
+
+
+@pytest.mark.nightly
 def test_a_program_whose_answers_depend_on_the_machine_is_found_out(nectar):
     nectar.program(
         "async def main(system, arguments):\n    system.report('machine', system.topology.machine, answer=True)\n"
