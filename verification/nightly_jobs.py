@@ -247,7 +247,7 @@ JOBS = (
     Job(
         "system",
         "figures of the papers that take long, ten megabytes, thousands of VME accesses",
-        10,
+        12,
         _tests(
             "reproduce/",
             "sim/",

@@ -32,6 +32,12 @@ class CubeSystem(Computers):
             node.kernel.on_fail = self._on_fail
             machine.start(name, node.kernel.main())
 
+    def _missing(self, name):
+        told = super()._missing(name)
+        if str(name).startswith("CAB"):
+            return f"{told}: the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response"
+        return told
+
     @classmethod
     def of(cls, machine, topology, profile=None, *, routes="given", **options):
         """The system of a cube (``nectar.sim.machines.ipsc2``) on a machine made for it; ``options`` as above."""

@@ -95,6 +95,17 @@ def test_a_machine_without_software_runs_no_program(nectar, monkeypatch):
     assert system_of("nectar") is System
 
 
+def test_nectar_has_a_topology_of_just_so_many_cabs():
+    """On one HUB, on a mesh, or on HUBs that are wired at random, with two HUBs for 12 CABs at most."""
+    nectar = machine("nectar")
+    for count in (*range(1, 41), 64, 128, 240):
+        topology = nectar.topology(nectar.sized(count))
+        topology.check()
+        assert len(topology.computers) == count and len(topology.hubs) <= 2 * (count // 12 + 1)
+    names = [nectar.sized(count) for count in (15, 16, 17, 32)]
+    assert names == ["hub:15", "mesh:1x2x8", "random:1x2x17", "mesh:2x2x8"]
+
+
 @pytest.mark.parametrize(
     "ranks, name", [(1, "hypercube:1"), (2, "hypercube:1"), (5, "hypercube:3"), (999, "hypercube:7")]
 )
@@ -142,6 +153,12 @@ def test_an_mpi_program_runs_unchanged_on_a_cube(nectar, ranks):
     "name, message",
     [
         ("message_time.py", "is a node of the iPSC/2: it has no mailboxes"),
+        ("hub_monitor.py", "hypercube:1 is a topology of the iPSC/2: it has no HUBs"),
+        (
+            "stream.py",
+            "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are NODE0",
+        ),
+        ("request.py", "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are "),
         ("transactions/transactions.py", "boards of the machine ipsc2 have no nodes behind them"),
     ],
 )

@@ -120,7 +120,7 @@ async def a_reset_forgets_the_message(dut):
         row = pairs(probe, data)
         rig.takes = random.getrandbits(1)
         await rig.bring(row[: random.randrange(1, len(row) + 1)])
-        rig.clock.drive(sink__open=0, sink__strobe=0)
+        rig.clock.drive(sink__strobe=0)
         await rig.clock.reset()
         rig.found.clear()
         rig.takes = 1
