@@ -94,7 +94,9 @@ void Vme::begin(bool over) {
     if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
     fresh_ = false;
     if (later_) transfer_ += WORD_BYTES;
-    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
+    // That the word before was refused is known in the cycle behind its access.
+    const bool late = fast && failed_ && !write_n_ && !over;
+    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1 + late);
     if (write_n_) {
         to_lines(word_);
         read_ahead(Access::WANTED);

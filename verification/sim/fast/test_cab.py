@@ -61,6 +61,11 @@ def test_a_block_of_the_supervisor_is_a_block():
     lockstep("vmecab", 2999936277, 40_000)
 
 
+def test_a_refused_word_is_told_a_cycle_later_to_strobes_that_are_there_when_it_is_refused():
+    """In cycle 201,385 of this run, in a block that a node writes."""
+    lockstep("vmecab", 2045998857, 210_000)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["cab", "vmecab"])
 def test_both_show_the_same_in_every_cycle_of_a_long_run(kind):
