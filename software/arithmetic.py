@@ -68,6 +68,8 @@ class Work:
 
     Members
     -------
+    counts : dict
+        Name of an operation → how many of it.
     cycles : int or float
         CPU cycles that it takes on a CAB.
     microseconds : float
@@ -79,26 +81,20 @@ class Work:
         An operation that the table does not have.
     """
 
-    __slots__ = ("_counts",)
+    __slots__ = ("counts",)
 
     def __init__(self, **operations):
         unknown = sorted(set(operations) - set(_OPERATIONS))
         if unknown:
             raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_OPERATIONS)}")
-        self._counts = operations
+        self.counts = operations
 
     def __repr__(self):
         return f"<Work of {self.cycles} cycles>"
 
-    @classmethod
-    def _of(cls, counts):
-        work = cls()
-        work._counts = counts
-        return work
-
     def cycles_by(self, table):
         """CPU cycles that it takes by the figures of an Arithmetic."""
-        return sum(count * getattr(table, name) for name, count in self._counts.items())
+        return sum(count * getattr(table, name) for name, count in self.counts.items())
 
     @property
     def cycles(self):
@@ -111,14 +107,12 @@ class Work:
     def __add__(self, other):
         if not isinstance(other, Work):
             return NotImplemented
-        counts = dict(self._counts)
-        for name, count in other._counts.items():
-            counts[name] = counts.get(name, 0) + count
-        return self._of(counts)
+        names = self.counts | other.counts
+        return Work(**{name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names})
 
     def __mul__(self, times):
         if not isinstance(times, (int, float)):
             return NotImplemented
-        return self._of({name: count * times for name, count in self._counts.items()})
+        return Work(**{name: count * times for name, count in self.counts.items()})
 
     __rmul__ = __mul__
