@@ -1,11 +1,13 @@
-"""What a program's own computation costs on the CAB's CPU: cycles of each operation, and a sum of them in time.
+"""What a program's own computation costs: a sum of operations, and the cycles of each on the CAB's CPU.
 
 The answers of a program are computed by Python, in no simulated time. A task says what the same computation would
-have taken on the prototype's SPARC of 16 MHz::
+have been, and is charged what the CPU of its computer takes for that::
 
     BUTTERFLY = Work(float_multiply=4, float_add=6, load_double=6, store_double=4, add=8, branch=1)
 
-    task.cab.compute((512 * BUTTERFLY).microseconds)
+    task.cab.compute(512 * BUTTERFLY)
+
+The table here is of the prototype's SPARC of 16 MHz; other machines have tables of their own with the same operations.
 
 Sources. *Nectar*: "The Design of Nectar" (1989), section 5.2: a SPARC at 16 MHz; program and data memory of static
 RAM, without a cache, that sustain the CPU's peak rate, so that no wait states are counted. *CY7C601*: the integer
@@ -56,7 +58,7 @@ class Arithmetic(Table):
 
 
 ARITHMETIC = Arithmetic()
-_CYCLES = asdict(ARITHMETIC)
+_OPERATIONS = tuple(asdict(ARITHMETIC))
 
 
 class Work:
@@ -66,10 +68,12 @@ class Work:
 
     Members
     -------
+    counts : dict
+        Name of an operation → how many of it.
     cycles : int or float
-        CPU cycles that it takes.
+        CPU cycles that it takes on a CAB.
     microseconds : float
-        The same as time on the prototype, for ``cab.compute``.
+        The same as time; ``cab.compute_us`` gives that on any computer.
 
     Raises
     ------
@@ -77,31 +81,38 @@ class Work:
         An operation that the table does not have.
     """
 
-    __slots__ = ("cycles",)
+    __slots__ = ("counts",)
 
     def __init__(self, **operations):
-        unknown = sorted(set(operations) - set(_CYCLES))
+        unknown = sorted(set(operations) - set(_OPERATIONS))
         if unknown:
-            raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_CYCLES)}")
-        self.cycles = sum(count * _CYCLES[name] for name, count in operations.items())
+            raise TypeError(f"there is no operation {unknown[0]!r}: Arithmetic has {', '.join(_OPERATIONS)}")
+        self.counts = operations
 
     def __repr__(self):
         return f"<Work of {self.cycles} cycles>"
 
-    @classmethod
-    def _of(cls, cycles):
-        work = cls()
-        work.cycles = cycles
-        return work
+    def cycles_by(self, table):
+        """CPU cycles that it takes by the figures of an Arithmetic."""
+        return sum(count * getattr(table, name) for name, count in self.counts.items())
 
-    def __add__(self, other):
-        return self._of(self.cycles + other.cycles) if isinstance(other, Work) else NotImplemented
-
-    def __mul__(self, times):
-        return self._of(self.cycles * times) if isinstance(times, (int, float)) else NotImplemented
-
-    __rmul__ = __mul__
+    @property
+    def cycles(self):
+        return self.cycles_by(ARITHMETIC)
 
     @property
     def microseconds(self):
         return self.cycles / CPU_MHZ
+
+    def __add__(self, other):
+        if not isinstance(other, Work):
+            return NotImplemented
+        names = self.counts | other.counts
+        return Work(**{name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names})
+
+    def __mul__(self, times):
+        if not isinstance(times, (int, float)):
+            return NotImplemented
+        return Work(**{name: count * times for name, count in self.counts.items()})
+
+    __rmul__ = __mul__

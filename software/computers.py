@@ -53,6 +53,29 @@ class Computers:
         self._runs = False
         self._stopped = set()  # names of those whose software a fault has ended
 
+    # -- computers that stop -------------------------------------------------------------------------
+    def _stop(self, name):
+        """Ends the software of a computer where it stands. Returns False if that has happened already."""
+        if name in self._stopped:
+            return False
+        self._stopped.add(name)
+        cab = self._cabs[name]
+        cab.kernel.on_end = cab.kernel.on_fail = None
+        for thread in self._forget(cab):
+            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
+        self.machine.stop(name)
+        cab.kernel.close()
+        return True
+
+    def _forget(self, computer):
+        """Waits for no task of a computer any more. Returns these."""
+        threads = []
+        for tasks in (self._tasks, self._daemons):
+            threads += (mine := [thread for thread, where in tasks.items() if where is computer])
+            for thread in mine:
+                del tasks[thread]
+        return threads
+
     # -- what there is -------------------------------------------------------------------------------
     @property
     def cabs(self):

@@ -75,7 +75,8 @@ class FaultList:
     ----------
     machine : Machine
     stop, restart : callable(CAB name)
-        What the system does when a CAB is stopped (False if it was), and started again.
+        What the system does when a CAB is stopped (False if it was), and started again. ``restart``: None if that
+        cannot be.
     seed : int
 
     Members
@@ -132,6 +133,10 @@ class FaultList:
         if fault.what == "stop":
             if where not in machine.doors:
                 raise FaultError(f"stop: there is no CAB {where}; there are {', '.join(machine.doors)}")
+            if self._restart is None:
+                if fault.for_ps is not None:
+                    raise FaultError(f"{fault}: {where} does not start again on this machine")
+                return lambda: self._stop(where), None
             return lambda: self._stop(where), lambda: self._restart(where)
         if not machine.hub_ports:
             raise FaultError(f"{fault.what}: there is no HUB in this system")

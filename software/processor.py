@@ -64,9 +64,13 @@ class Processor:
         """Lets the other threads run."""
         await self.kernel.pause()
 
-    def compute(self, microseconds):
-        """The thread computes for that long; no other thread runs meanwhile, interrupts do."""
-        self.door.spend(self.kernel.span(microseconds))
+    def compute(self, time):
+        """The thread computes for that long, microseconds or a Work; no other thread runs meanwhile, interrupts do."""
+        self.door.spend(self.kernel.computation(time))
+
+    def compute_us(self, work):
+        """How long that takes, in microseconds (float)."""
+        return self.kernel.compute_us(work)
 
     @blocking
     async def now_us(self):

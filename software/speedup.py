@@ -1,7 +1,7 @@
 """How much faster a program gets on more CABs: one problem on the first 1, 2, 4, … CABs of a system, and a table::
 
     scaling = Scaling(system, "sum", counts_of(system, options.cabs))
-    async for answers in scaling.run(add_up, alone_us, 1000):
+    async for answers in scaling.run(add_up, alone, 1000):
         ...  # compare the answers with the sequential one
 
 ``add_up(task, team, 1000)`` is a task of Nectarine, async or plain. It measures itself by a ``Meter`` and returns
@@ -50,8 +50,8 @@ class Meter:
 
     def compute(self, work):
         """The CPU computes for as long as ``work`` takes (``arithmetic.Work``)."""
-        self._cab.compute(work.microseconds)
-        self.computing_us += work.microseconds
+        self._cab.compute(work)
+        self.computing_us += self._cab.compute_us(work)
 
 
 @dataclass(frozen=True)
@@ -147,15 +147,16 @@ class Scaling:
         self.runs = []
         self._application = Application(system)
 
-    async def run(self, function, alone_us, *args):
+    async def run(self, function, alone, *args):
         """For each number of CABs, ``function(task, team, *args)`` runs on each CAB and returns (Meter, answer).
         Yields the list of answers, in the order of the CABs; then prints the run's line of the table. The caller raises
         ProgramError for a wrong answer; its line is not printed then.
 
-        ``alone_us``: what the sequential computation would take on one CAB, in microseconds. Raises ProgramError as
+        ``alone``: the sequential computation on one CAB, a Work or microseconds. Raises ProgramError as
         ``Application.run``, and if a task has not returned: its CAB was stopped.
         """
         cabs = [cab.name for cab in self.system.cabs]
+        alone_us = self.system.cabs[0].compute_us(alone)
         print(f"sequential: {alone_us / 1000:.3f} ms", _HEAD, sep="\n", flush=True)
         for turn, count in enumerate(self.counts):
             names = tuple(f"{self.name}.{turn}.{index}" for index in range(count))

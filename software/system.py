@@ -10,7 +10,7 @@ from .costs import PROTOTYPE
 from .datalink.map import Map
 from .datalink.options import Options
 from .datalink.routes import Plan, Table, check
-from .errors import CabStopped, NodeStopped, ProgramError
+from .errors import NodeStopped, ProgramError
 from .faultlist import FaultList
 from .kernel.kernel import checked
 from .kernel.plain import as_coroutine
@@ -176,29 +176,12 @@ class System(Computers):
         node.close()
 
     def _stop(self, name):
-        """Ends a CAB's software where it stands. Returns False if that has happened already."""
-        if name in self._stopped:
+        if not super()._stop(name):
             return False
-        self._stopped.add(name)
-        cab = self._cabs[name]
-        cab.kernel.on_end = cab.kernel.on_fail = None
-        for thread in self._forget(cab):
-            thread.stopped(CabStopped(f"{name} was stopped at {self._time()} while {words(thread.name)} ran on it"))
-        self.machine.stop(name)
-        cab.kernel.close()
         if name in self._nodes:
             self._nodes[name].shared.fail()
             self.machine.wake(node_name(name))
         return True
-
-    def _forget(self, computer):
-        """Waits for no task of a CAB or a node any more. Returns these."""
-        threads = []
-        for tasks in (self._tasks, self._daemons):
-            threads += (mine := [thread for thread, where in tasks.items() if where is computer])
-            for thread in mine:
-                del tasks[thread]
-        return threads
 
     def _restart(self, name):
         """Gives a stopped CAB new software."""

@@ -183,6 +183,18 @@ JOBS = (
             "software/test_cocotb_messages.py",
         ),
     ),
+    Job(
+        "mpi-ipsc2",
+        "mpi4py's own tests on the RTL of the iPSC/2 with 2 to 5 ranks",
+        5,
+        _tests("software/mpi/test_suite.py::test_they_pass_on_the_ipsc2"),
+    ),
+    Job(
+        "nx-ipsc2",
+        "NX/2 on the RTL of the iPSC/2: random programs, 16 and 128 nodes, many processes, stopped nodes",
+        6,
+        _tests("software/ipsc2/", "cli/test_machines.py"),
+    ),
     Job("soak", "all transports under faults, on fast boards and on RTL boards", 40, _tests("software/test_soak.py")),
     Job(
         "protocols",
@@ -235,7 +247,7 @@ JOBS = (
     Job(
         "system",
         "figures of the papers that take long, ten megabytes, thousands of VME accesses",
-        10,
+        12,
         _tests(
             "reproduce/",
             "sim/",
@@ -247,7 +259,9 @@ JOBS = (
             "views/",
             "cli/test_send_file.py",
             "cli/test_sweep.py",
+            "mutation/test_mutation.py",
             "test_install.py",
+            "test_simulation.py",
             "test_product.py",
             "test_product_cab.py",
         ),
@@ -298,7 +312,7 @@ JOBS = (
         "16 slave sync transfer",
         "16 vme window",
     ),
-    *_mutation("ipsc2", "10 element frames origin outgoing", "10 remote router selected sink_port"),
+    *_mutation("ipsc2", "10 board element frames origin outgoing", "10 remote router selected sink_port"),
     *_mutation("ipsc2/node", "10 bus control deserializer", "10 fetch serializer store"),
     *_mutation("link", "8 aligner bits decoder elastic encoder", "8 queue serial_receiver serial transmitter"),
     *(

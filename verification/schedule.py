@@ -36,7 +36,7 @@ HEAVY = {
     "verification/cli/test_send_file.py": 25,
     "verification/cab/test_whole.py[everyday]": 20,
     "verification/cli/test_interrupt.py": 20,
-    "verification/mutation/test_mutation.py": 20,
+    "verification/mutation/test_equivalence.py": 25,
     "verification/cab/test_cab.py[with VME]": 15,
     "verification/software/test_node_files.py": 15,
     "verification/cli/test_run_errors.py": 15,

@@ -43,9 +43,10 @@ FILES = {
 SMALLER = {
     f"hub {'no-monitor ' * (not monitor)}{'no-locks ' * (not locks)}queue {queue} {profile}": (
         "hub",
-        {"ports": 3, "profile": profile, "monitor": monitor, "locks": locks, "queue": queue},
+        {"ports": 3, "profile": profile, "queue": queue} | without,
     )
     for profile, monitor, locks, queue in itertools.product(HUB_PROFILES, (True, False), (True, False), (256, 4096))
+    for without in [{name: False for name, there in (("monitor", monitor), ("locks", locks)) if not there}]
 }
 FILES |= SMALLER
 #: Files that are tested every day: every kind of statement. Other numbers of ports and sizes of memories have no more.
@@ -145,18 +146,18 @@ def test_a_message_names_the_file_that_was_asked_for(tmp_path):
     from nectar.cli import main
 
     path = tmp_path / "switch 5.v"
-    assert main(["verilog", "hub", "--ports", "2", "-o", str(path)]) == 0
+    assert main(["verilog", "router", "--dimensions", "2", "-o", str(path)]) == 0
     lines = path.read_text().splitlines()
-    assert lint(tmp_path, path.name, "--top-module", "hub") == (0, [])
+    assert lint(tmp_path, path.name, "--top-module", "router") == (0, [])
     number = max(place for place, line in enumerate(lines) if line.startswith("  assign "))
     lines[number] = lines[number].replace(" = ", " = nothing_of_that_name + ")
     path.write_text("\n".join(lines) + "\n")
-    status, found = lint(tmp_path, path.name, "--top-module", "hub")
+    status, found = lint(tmp_path, path.name, "--top-module", "router")
     assert status and any(
         line.startswith(f"%Error: {path.name}:{number + 1}:") and "nothing_of_that_name" in line for line in found
     ), found
-    nameless = product("hub", ports=2, file='two "quotes".v')
-    assert '"hub.v"' in nameless and "quotes" not in nameless
+    nameless = product("router", dimensions=2, file='two "quotes".v')
+    assert '"router.v"' in nameless and "quotes" not in nameless
 
 
 def test_the_header_of_a_cab_tells_its_registers():

@@ -49,6 +49,7 @@ def test_the_same_simulation_is_run_once_in_a_test_run(tmp_path):
     assert _simulate(tmp_path, tests=["runs"], once="another").log != "the first one's"
 
 
+@pytest.mark.nightly
 def test_waves_are_recorded_when_asked_for(tmp_path, monkeypatch):
     assert _simulate(tmp_path, tests=["runs"]).waves is None
     monkeypatch.setenv(simulation.WAVES, "1")

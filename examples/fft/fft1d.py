@@ -68,7 +68,7 @@ async def main(system, arguments):
     alone = fft_work(options.points)
     scaling = Scaling(system, f"fft1d.{options.points}", counts_of(system, options.cabs))
     print(f"1-D FFT of {options.points} points")
-    async for answers in scaling.run(fft1d, alone.microseconds, height, width):
+    async for answers in scaling.run(fft1d, alone, height, width):
         found = [value for part in answers for value in part]
         if deviation(found, expected) > CLOSE:
             raise ProgramError("the result is wrong")

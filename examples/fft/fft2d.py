@@ -58,7 +58,7 @@ async def main(system, arguments):
     alone = 2 * order * fft_work(order) + order * order * MOVE
     scaling = Scaling(system, "fft2d", counts_of(system, options.cabs))
     print(f"2-D FFT of {order} x {order} points")
-    async for answers in scaling.run(fft2d, alone.microseconds, order):
+    async for answers in scaling.run(fft2d, alone, order):
         found = [value for columns in answers for column in columns for value in column]
         if deviation(found, expected) > CLOSE:
             raise ProgramError("the result is wrong")

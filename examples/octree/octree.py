@@ -60,7 +60,7 @@ def modelled(size, corner, edge, tally):
 
 def slowly(task, meter, work):
     """Computes, and lets other threads of the CAB run at times."""
-    slices = max(1, round(work.microseconds / SLICE_US))
+    slices = max(1, round(task.cab.compute_us(work) / SLICE_US))
     for _ in range(slices):
         meter.compute(work * (1 / slices))
         task.cab.pause()
@@ -75,7 +75,7 @@ def worker(task, meter, modeller, size):
         tree, tile = modelled(size, corner, edge, done)
         slowly(task, meter, done.work)
         nodes = pack(tree, packing)
-        task.cab.compute(packing.work.microseconds)
+        task.cab.compute(packing.work)
         if sending:
             sending.wait()
         answer = len(nodes).to_bytes(4, "big") + nodes + (tile if tree else b"")
@@ -99,7 +99,7 @@ def modeller(task, meter, workers, size, level):
         trees[answer.type] = unpack(answer.data[4 : 4 + length], tally)
         if trees[answer.type]:
             nearest(image, size, answer.data[4 + length :], edge, corners[answer.type], tally)
-        task.cab.compute(tally.work.microseconds)
+        task.cab.compute(tally.work)
     for name in workers:
         task.send(name)
     tally = Tally()
@@ -150,7 +150,7 @@ async def main(system, arguments):
     picture = greys(image, size, tally)
     scaling = Scaling(system, "octree", counts_of(system, options.cabs))
     print(f"two solids in {size} x {size} x {size} voxels, {8**options.level} cubes; picture of {size} x {size} pixels")
-    async for answers in scaling.run(octree, tally.work.microseconds, size, options.level):
+    async for answers in scaling.run(octree, tally.work, size, options.level):
         found, drawn = answers[0]
         wrong = sum(one != other for one, other in zip(drawn, picture, strict=True))
         if wrong or found != tree:

@@ -59,7 +59,7 @@ class Post:
         """Sends what has been gathered for a task."""
         records = self._gathered.pop(name)
         data = b"".join(records)
-        self._task.cab.compute((len(records) * RECORD).microseconds)
+        self._task.cab.compute(len(records) * RECORD)
         self._sending = [handle for handle in self._sending if not handle.test()]
         self._sending.append(self._task.isend(name, data))
 
@@ -72,7 +72,7 @@ class Post:
         """The records of the next message; none if it is the last one."""
         data = self._task.receive().data
         records = self._wire.unpack(data)
-        self._task.cab.compute((len(records) * RECORD).microseconds)
+        self._task.cab.compute(len(records) * RECORD)
         return records
 
     def finish(self):
@@ -187,7 +187,7 @@ async def main(system, arguments):
         f"{options.puzzle} of size {options.size}: {len(rules)} rules, {len(facts)} first facts, "
         f"{len(expected.fired)} firings, {tally.activations} activations"
     )
-    async for answers in scaling.run(production, tally.work.microseconds, network, Wire(network, facts), facts):
+    async for answers in scaling.run(production, tally.work, network, Wire(network, facts), facts):
         if answers[0] != (expected.fired, sorted(expected.facts.items())):
             raise ProgramError("other rules have fired than on one CPU")
         scaling.answer(answers[0])

@@ -230,7 +230,7 @@ async def main(system, arguments):
     scaling = Scaling(system, "vision", counts_of(system, options.cabs))
     found = sum(map(len, expected))
     print(f"{frames} images of {size} x {size} pixels, {len(asked)} queries, {found} features in the answers")
-    async for answers in scaling.run(vision, work.microseconds, size, frames, asked):
+    async for answers in scaling.run(vision, work, size, frames, asked):
         wrong = sum(one != other for one, other in zip(answers[-1].result, expected, strict=True))
         if wrong:
             raise ProgramError(f"{wrong} of {len(asked)} answers are wrong")

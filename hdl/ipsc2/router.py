@@ -5,6 +5,7 @@ Source: Nugent, "The iPSC/2 Direct-Connect Communications Technology" (1988), "R
 
 from functools import reduce
 from operator import or_
+from types import SimpleNamespace
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -87,6 +88,7 @@ class Router(wiring.Component):
         # Who may use what: None is the node source.
         grants = {n: [] for n in (None, *numbers)}
         statuses = {n: [] for n in (None, *numbers)}
+        owned = {}  # (who, what): whether it has it
 
         def offer(port, users, bit, ready):
             for place, n in enumerate(users):
@@ -98,6 +100,7 @@ class Router(wiring.Component):
                         for name in port.lanes[place].signature.members
                     ),
                 ]
+                owned[n, bit] = port.owner[place]
                 grants[n].append(port.owner[place])
                 statuses[n].append(port.owner[place] & ready)
 
@@ -125,4 +128,6 @@ class Router(wiring.Component):
                 status.eq(reduce(or_, statuses[n]) & ~elements[n].ending),
                 outgoing[n].status.eq(status),
             ]
+        if platform == "formal":
+            self.probes = SimpleNamespace(elements=elements, owned=owned)
         return m

@@ -253,7 +253,7 @@ void Cab::begin(const BusRequest& request, bool vme) {
     const bool kernels = registers && address - region::REGISTERS >= cab::KERNEL_PAGE;
     work_.domain = static_cast<std::uint8_t>(domain);
     work_.vme = vme;
-    const bool right = protection_.allows(domain, address, request.write ? cab::WRITE : cab::READ);
+    const bool right = protection_.allows(domain, address, request.right());
     work_.allowed = right && (domain == cab::KERNEL || !(table || kernels));
     work_.settles = table || (kernels && request.write);
     work_.target = within(address, region::DATA, region::DATA_BYTES)         ? Target::DATA
@@ -369,9 +369,9 @@ bool Cab::answer(std::uint32_t& data) {
     const std::uint32_t address = request.address & WORD_MASK;
     if (!last_.allowed) {
         // Of an area it is the look-up that tells what is forbidden.
-        const bool writes = walk_.denied ? fills(address) : request.write;
+        const cab::AccessKind of_area = fills(address) ? cab::AccessKind::WRITE : cab::AccessKind::READ;
         protection_.record(walk_.denied ? walk_.address : request.address, last_.domain,
-                           writes ? cab::AccessKind::WRITE : cab::AccessKind::READ, last_.vme);
+                           walk_.denied ? of_area : request.kind(), last_.vme);
         walk_.denied = false;
         return true;
     }

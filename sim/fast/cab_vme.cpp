@@ -10,7 +10,7 @@ constexpr unsigned FIRST = 6, LATER = 3;
 constexpr std::uint32_t WORD_BYTES = 4;
 
 // Of an address modifier, A24; of the address lines, A23.
-constexpr unsigned A24_MASK = 0x38, KIND = 3;
+constexpr unsigned A24_MASK = 0x38, KIND = 3, PROGRAM = 2, BLOCK = 3;
 constexpr std::uint32_t UPPER_HALF = 1u << 22;
 constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
 
@@ -94,7 +94,9 @@ void Vme::begin(bool over) {
     if (fast && (write_n_ ? !over : access_ != Access::NONE)) return;
     fresh_ = false;
     if (later_) transfer_ += WORD_BYTES;
-    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1);
+    // That the word before was refused is known in the cycle behind its access.
+    const bool late = fast && failed_ && !write_n_ && !over;
+    if (!fast || failed_ || (write_n_ && !ready_)) return look_for((later_ ? LATER : FIRST) - 1 + late);
     if (write_n_) {
         to_lines(word_);
         read_ahead(Access::WANTED);
@@ -132,9 +134,10 @@ void Vme::look() {
     }
     if (!later_) {
         transfer_ = (address_ << 1) & ADDRESS_MASK & ~(WORD_BYTES - 1);
-        block_ = am_ == vme::A24_USER_BLOCK;
+        block_ = (am_ & KIND) == BLOCK;
     }
-    request_ = {transfer_, from_lines(), selected(), !write_n_, false};
+    const bool fetch = write_n_ && (am_ & KIND) == PROGRAM;
+    request_ = {transfer_, from_lines(), selected(), !write_n_, false, fetch};
     access_ = Access::WANTED;
     state_ = State::ASKS;
 }

@@ -54,6 +54,10 @@ class NodeBoard:
     id: int
 
 
+#: What only topologies of Nectar have.
+_OF_NECTAR = {"hubs": "HUBs", "cabs": "CABs"}
+
+
 class Cube:
     """A hypercube of nodes.
 
@@ -93,6 +97,11 @@ class Cube:
             for k in range(dimensions)
             if not n >> k & 1
         ]
+
+    def __getattr__(self, name):
+        if name in _OF_NECTAR:
+            raise AttributeError(f"{self.name} is a topology of the iPSC/2: it has no {_OF_NECTAR[name]}")
+        raise AttributeError(f"a topology of the iPSC/2 has no {name!r}")
 
     @property
     def boards(self):

@@ -108,13 +108,15 @@ def _memory(topology):
 
 
 def _sized(computers):
-    """One HUB, or a mesh of HUBs."""
+    """One HUB, or a mesh of HUBs with as many CABs on each, or HUBs that are wired at random."""
     if computers <= _ON_A_HUB:
         return f"hub:{computers}"
-    hubs = -(-computers // _ON_A_MESH)
-    rows = max(rows for rows in range(1, int(hubs**0.5) + 1))
-    columns = -(-hubs // rows)
-    return f"mesh:{rows}x{columns}x{-(-computers // (rows * columns))}"
+    least = -(-computers // _ON_A_MESH)
+    for hubs in range(least, 2 * least + 1):
+        if not computers % hubs:
+            rows = max(rows for rows in range(1, int(hubs**0.5) + 1) if not hubs % rows)
+            return f"mesh:{rows}x{hubs // rows}x{computers // hubs}"
+    return f"random:1x{least}x{computers}"
 
 
 MACHINE = Machine(

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from ..nectarine.localchannel import NoWatch
 from ..packet import ENVELOPE
 from .layout import BUFFERS, HEADER_BYTES, SHORT, Kind
+from .watch import Expectation
 
 __all__ = ["Channel"]
 
@@ -20,13 +20,14 @@ class Channel:
 
     Members
     -------
-    watch
-        Nothing is to be watched: the hardware tells.
+    watch : Expectation
     lying : int
         Short messages of the other node that are in buffers.
+    error : PeerStopped or None
+        Why the other node is given up.
     """
 
-    __slots__ = ("messages", "peer", "watch", "lying", "_credits", "_owed", "_waiting")
+    __slots__ = ("messages", "peer", "watch", "lying", "error", "_credits", "_owed", "_waiting")
 
     #: As of Slotted.
     front, keeps = HEADER_BYTES, True
@@ -34,15 +35,22 @@ class Channel:
     def __init__(self, messages, peer):
         self.messages = messages
         self.peer = peer
-        self.watch = NoWatch()
+        self.watch = Expectation(messages.watch, self)
         self.lying = 0
+        self.error = None
         self._credits = BUFFERS  # of the other node that messages may take
         self._owed = 0  # buffers that the other node does not know to be free
         self._waiting = deque()  # (ShortMessage, address of its bytes or None)
 
+    @property
+    def expects(self):
+        """Whether something is expected of the other node, whatever the threads do."""
+        return bool(self._waiting) or self.messages.asked == self.peer
+
     # -- out -----------------------------------------------------------------------------------------
     async def send(self, message):
-        """By a thread: sends a short message, or what stands for a long one, as soon as the other node has a buffer."""
+        """By a thread: sends a short message, or what stands for a long one, as soon as the other node has a buffer.
+        Raises PeerStopped."""
         door, costs, memory = self.messages.door, self.messages.kernel.costs, self.messages.memory
         length = ENVELOPE.unpack(message.envelope)[3]
         door.spend(costs.send + (costs.check if length else 0))
@@ -50,26 +58,32 @@ class Channel:
         if message.data:
             address = await memory.allocate(len(message.data))
             memory.write(address, message.data)
-        door.mask()
-        await door.now()
-        self._queue(message, address)
-        door.unmask()
+        if self.error is not None:
+            self._free(address)
+            raise self.error
+        await self.messages.held_off(self._queue, message, address)
 
     def send_late(self, message):
         """The same of a message without bytes, at interrupt level."""
         self._queue(message, None)
 
     def _queue(self, message, address):
+        if self.error is not None:
+            self._left(message, address, self.error)
+            return
         self._waiting.append((message, address))
         self._release()
+
+    def _free(self, address):
+        if address is not None:
+            self.messages.memory.free(address)
 
     def withdraw(self, message):
         """Takes a message back that waits. False if it does not wait any more."""
         for entry in self._waiting:
             if entry[0] is message:
                 self._waiting.remove(entry)
-                if entry[1] is not None:
-                    self.messages.memory.free(entry[1])
+                self._free(entry[1])
                 return True
         return False
 
@@ -88,14 +102,19 @@ class Channel:
                     *fields,
                     address=address or 0,
                     size=length,
-                    on_sent=lambda message=message, address=address: self._left(message, address),
+                    on_sent=lambda error, message=message, address=address: self._left(message, address, error),
                 )
 
-    def _left(self, message, address):
-        """A short message is in the network."""
-        if address is not None:
-            self.messages.memory.free(address)
-        message.over()
+    def _left(self, message, address, error):
+        """A short message is in the network, or never will be."""
+        self._free(address)
+        message.over(error)
+
+    def give_up(self, error):
+        """At interrupt level: the other node takes nothing any more."""
+        self.error = error
+        while self._waiting:
+            self._left(*self._waiting.popleft(), error)
 
     def take_back(self, count):
         """At interrupt level: the other node has returned so many buffers."""
@@ -105,10 +124,7 @@ class Channel:
     # -- in ------------------------------------------------------------------------------------------
     async def give(self, slot):
         """By a thread: the message in that buffer has been copied."""
-        self.messages.door.mask()
-        await self.messages.door.now()
-        self.give_late(slot)
-        self.messages.door.unmask()
+        await self.messages.held_off(self.give_late, slot)
 
     def give_late(self, slot):
         """As ``give``, at interrupt level. None: the message was in no buffer."""

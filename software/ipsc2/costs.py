@@ -35,6 +35,7 @@ class NodeCosts(Table):
     complete: int = cost(920, "derived: return of a receive to its process, information kept; 230 instructions")
     arrive: int = cost(1800, "derived: header interpreted, receive found, DMA set up again; 450 instructions")
     control: int = cost(600, "derived: the same for a control message (less time: paper, 3.1); 150 instructions")
+    look: int = cost(80, "derived: look whether others are still there; 20 instructions")
     check: int = cost(160, "derived: check of a buffer's pointers if it is not empty (paper, 3.1); 40 instructions")
     copy_word: int = cost(2, "derived: a word of a string move beyond its two bus accesses")
     nectarine_deliver: int = cost(48, _AS_CAB.format(12))

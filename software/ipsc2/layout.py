@@ -32,6 +32,7 @@ class Kind(IntEnum):
     DATA = 4  # a long message
     RETURN = 5  # nothing but returned buffers
     GONE = 6  # there is no long message of that number any more
+    ASK = 7  # is the addressee there? RETURN answers
 
 
 class Header(NamedTuple):

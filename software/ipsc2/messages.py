@@ -6,10 +6,12 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 3. Specification:
 from collections import deque
 from typing import NamedTuple
 
+from ..errors import PeerStopped
 from ..nectarine.keeper import SHARE, Kept
 from ..packet import ENVELOPE
 from .channel import Channel
 from .layout import BUFFERS, HEADER_BYTES, SHORT, Header, Kind
+from .watch import Watch
 
 __all__ = ["Messages"]
 
@@ -18,9 +20,23 @@ _LYING = BUFFERS // 2
 _WITH_BYTES = (Kind.SHORT, Kind.DATA)
 
 
+class _Heap(Kept):
+    """Where messages that wait are kept. ``messages``: the Messages."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self, messages):
+        super().__init__(messages.cab.id, messages.memory, lambda: None)
+        self._messages = messages
+
+    async def give(self, slot):
+        """See Kept."""
+        await self._messages.held_off(self.give_late, slot)
+
+
 class _Wish(NamedTuple):
-    """A long message that is to be asked for: its Arrival, the place for it, ``over(whole)`` when it is there, or never
-    will be."""
+    """A long message that is to be asked for: its Arrival, the place for it, ``over(whole)`` when it is there (True),
+    is no more (False), or never will be (PeerStopped)."""
 
     arrival: object
     address: int
@@ -28,7 +44,7 @@ class _Wish(NamedTuple):
 
 
 class _Coming:
-    """A thread's wait for a long message. ``whole``: None, or whether it has come."""
+    """A thread's wait for a long message. ``whole``: None, or what ``_Wish.over`` was given."""
 
     __slots__ = ("peer", "thread", "whole")
 
@@ -56,8 +72,11 @@ class Messages:
     cab : Node
     adapter : Adapter
         Set before the kernel runs.
+    watch : Watch
+    channels : list of Channel
+        By the number of the other node.
     transfers : LongMessages
-        Of the node's tasks, once there are any; so is ``deliver``, see Channels.
+        Of the node's tasks, once there are any; so are ``deliver`` and ``lost``, see Channels.
     users : int
         Tasks of the node.
     sent : dict of Kind → int
@@ -71,11 +90,13 @@ class Messages:
         "memory",
         "nodes",
         "adapter",
+        "watch",
         "transfers",
         "deliver",
+        "lost",
         "users",
         "sent",
-        "_channels",
+        "channels",
         "_free",
         "_heap",
         "_unasked",
@@ -87,12 +108,13 @@ class Messages:
         self.cab = node
         self.kernel, self.door, self.memory = node.kernel, node.door, node.memory
         self.nodes = nodes
-        self.adapter = self.transfers = self.deliver = None
+        self.adapter = self.transfers = self.deliver = self.lost = None
         self.users = 0
         self.sent = dict.fromkeys(Kind, 0)
-        self._channels = [Channel(self, peer) for peer in range(nodes)]
+        self.watch = Watch(self)
+        self.channels = [Channel(self, peer) for peer in range(nodes)]
         self._free = buffers
-        self._heap = Kept(node.id, self.memory, lambda: None)
+        self._heap = _Heap(self)
         self._unasked = []  # Arrivals of long messages for which there was no memory
         self._wanted = deque()  # _Wish
         self._granted = None  # the _Wish that has been asked for
@@ -100,14 +122,28 @@ class Messages:
 
     def __getitem__(self, peer):
         """The Channel to a node."""
-        return self._channels[peer]
+        return self.channels[peer]
 
     def rest(self):
         """No task of this node is left: short buffers stay reserved."""
 
+    async def held_off(self, action, *arguments):
+        """By a thread: ``action(*arguments)`` with interrupts held off, behind all that was posted."""
+        self.door.mask()
+        now = await self.door.now()
+        action(*arguments)
+        if self.watch.due:
+            self.watch.begin(now)
+        self.door.unmask()
+
     # -- out; either level, interrupts held off ------------------------------------------------------
     def post(self, kind, node, to=0, by=0, type=0, length=0, number=0, **bytes):
-        """Hands a message to the hardware; ``bytes`` as of Adapter.post."""
+        """Hands a message to the hardware, if its node is not given up; ``bytes`` as of Adapter.post."""
+        error = self[node].error
+        if error is not None:
+            if "on_sent" in bytes:
+                bytes["on_sent"](error)
+            return
         self.sent[kind] += 1
         me = self.cab.id
         self.adapter.post(Header(kind, 0, me, me ^ node, to, by, type, length, number), **bytes)
@@ -123,6 +159,7 @@ class Messages:
         header = Header.unpack(await self.door.read_block(head, HEADER_BYTES))
         kind, channel = header.kind, self[header.source]
         self.door.spend(costs.arrive if kind in _WITH_BYTES else costs.control)
+        channel.watch.heard(kind not in (Kind.RETURN, Kind.ASK) or header.returned > 0)
         channel.take_back(header.returned)
         if kind == Kind.SHORT:
             slot, head = head, self._free.pop()
@@ -137,7 +174,9 @@ class Messages:
                 self._keep(arrival)
         elif kind == Kind.GRANT:
             self._grant(channel.peer, header.number)
-        elif kind in (Kind.DATA, Kind.GONE):
+        elif kind == Kind.ASK:
+            self.post(Kind.RETURN, channel.peer, first=True)
+        elif kind in (Kind.DATA, Kind.GONE) and self.asked == channel.peer:
             await self._came(head, kind == Kind.DATA)
         return head
 
@@ -184,22 +223,25 @@ class Messages:
 
     def _kept(self, arrival, address, whole):
         arrival.moving = False
-        if whole and not arrival.gone:
+        if whole is True and not arrival.gone:
             arrival.transfer, arrival.slot, arrival.channel = 0, address, self._heap
         else:
             self.memory.free(address)
         arrival.inbox.changed()
 
     def _keep_more(self):
-        """There is memory: asks for what has found none."""
+        """There is memory: asks for what has found none. From both levels."""
         unasked, self._unasked = self._unasked, []
         for arrival in unasked:
             if not arrival.gone and _waits(arrival):
                 self._keep(arrival)
+        if unasked and not self.adapter.active:
+            self.kernel.spawn(self.held_off, lambda: None, name="messages that wait")
 
     # -- long messages -------------------------------------------------------------------------------
     async def fetch(self, arrival, address):
-        """By a thread: brings the bytes of a long message to ``address``. False if it is no more."""
+        """By a thread: brings the bytes of a long message to ``address``. False if it is no more. Raises
+        PeerStopped."""
         self._unasked = [each for each in self._unasked if each is not arrival]
         coming = _Coming(arrival.channel.peer)
 
@@ -209,23 +251,32 @@ class Messages:
                 self.door.spend(self.kernel.costs.wake)
                 self.kernel.wake(coming.thread)
 
-        self.door.mask()
-        await self.door.now()
-        self._want(_Wish(arrival, address, over))
-        self.door.unmask()
+        await self.held_off(self._want, _Wish(arrival, address, over))
         if coming.whole is None:
             coming.thread = self.kernel.current
             await self.kernel.block(coming, None)
+        if isinstance(coming.whole, PeerStopped):
+            raise coming.whole
         return coming.whole
 
+    @property
+    def asked(self):
+        """The node that has been asked for a long message and has not sent it, or None."""
+        return None if self._granted is None else self._granted.arrival.source[0]
+
     def _want(self, wish):
+        error = self[wish.arrival.source[0]].error
+        if error is not None:
+            wish.over(error)
+            return
         self._wanted.append(wish)
         self._ask()
 
     def _ask(self):
         """Asks for the next long message."""
         if self._granted is None and self._wanted:
-            self._granted = arrival, address, _ = self._wanted.popleft()
+            self._granted = self._wanted.popleft()
+            arrival, address, _ = self._granted
             self.adapter.body(address + SHORT, arrival.length - SHORT)
             self.post(Kind.GRANT, arrival.source[0], number=arrival.transfer)
 
@@ -237,7 +288,9 @@ class Messages:
             return
         place = {"address": transfer.address, "size": transfer.length}
         left = self.transfers.left
-        self.post(Kind.DATA, peer, length=transfer.length, number=number, on_sent=lambda: left(transfer), **place)
+        self.post(
+            Kind.DATA, peer, length=transfer.length, number=number, on_sent=lambda error: left(transfer, error), **place
+        )
 
     async def _came(self, head, whole):
         """The long message that was asked for is there, but for its first bytes; or it is no more."""
@@ -246,6 +299,31 @@ class Messages:
             await self.copy(head + HEADER_BYTES, address, SHORT)
         self._ask()
         over(whole)
+
+    # -- nodes that are given up ---------------------------------------------------------------------
+    def stuck(self, header):
+        """At interrupt level: a message was aborted. Returns the error."""
+        return self.give_up(self.cab.id ^ header.probe, "does not take a message that is being sent to it")
+
+    def give_up(self, peer, what):
+        """At interrupt level: a node is taken for stopped, since it does or does not do ``what``. Returns the error."""
+        channel = self[peer]
+        if channel.error is not None:
+            return channel.error
+        error = PeerStopped(f"node {peer} {what}: it is taken for stopped")
+        channel.give_up(error)
+        self.adapter.cancel(self.cab.id ^ peer, error)
+        wishes = [*self._wanted, *([self._granted] if self._granted is not None else [])]
+        if self.asked == peer:
+            self._granted = None
+        self._wanted = deque(wish for wish in self._wanted if wish.arrival.source[0] != peer)
+        for wish in wishes:
+            if wish.arrival.source[0] == peer:
+                wish.over(error)
+        if self.lost is not None:
+            self.lost(channel, error)
+        self._ask()
+        return error
 
 
 def _waits(arrival):

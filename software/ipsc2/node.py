@@ -12,6 +12,7 @@ from ..kernel.memory import Memory
 from ..nectarine.localchannel import LocalChannel
 from ..processor import Processor
 from .adapter import Adapter
+from .arithmetic import I387
 from .costs import I386
 from .layout import BUFFER_BYTES, BUFFERS
 from .messages import Messages
@@ -62,14 +63,15 @@ class Node(Processor):
         if (count + 1) * BUFFER_BYTES > half:
             raise ValueError(f"{memory_bytes} bytes of memory are too few for the short buffers of {nodes} nodes")
         self.name, self.id, self.door = name, number, door
-        self.kernel = Kernel(door, name, costs)
+        self.kernel = Kernel(door, name, costs, I387)
         self.kernel.cab_id = number
         self.memory = Memory(self.kernel, half, half)
         self.timers = NodeTimers(self.kernel)
         header, *buffers = (at * BUFFER_BYTES for at in range(count + 1))
         head = buffers.pop()
-        self.messages = Messages(self, nodes, buffers)
-        self.messages.adapter = Adapter(self, header, head, self.messages.arrived, self.messages.launched)
+        self.messages = messages = Messages(self, nodes, buffers)
+        messages.adapter = Adapter(self, header, head, messages.arrived, messages.launched, messages.stuck)
+        messages.adapter.watch = messages.watch
 
     def __repr__(self):
         return f"<Node {self.name} of the cube>"
@@ -80,9 +82,9 @@ class Node(Processor):
         raise AttributeError(f"a node of the iPSC/2 has no {name!r}")
 
     def carriage(self, deliver, lost, query):
-        """See Processor. Nothing is ever lost or asked for again: the hardware delivers."""
+        """See Processor. Nothing is asked for again: the hardware delivers."""
         messages = self.messages
-        messages.deliver = deliver
+        messages.deliver, messages.lost = deliver, lost
         messages.transfers = LongMessages(self, messages)
         return SimpleNamespace(
             channels=messages, transfers=messages.transfers, local=LocalChannel(messages), daemons=()

@@ -1,7 +1,7 @@
 """A cube of nodes with their software on a machine: what programs for the iPSC/2 run on. docs/machines.md."""
 
 from ..computers import Computers
-from ..errors import FaultError, ProgramError
+from ..errors import ProgramError
 from ..faultlist import FaultList
 from .node import Node
 
@@ -25,12 +25,18 @@ class CubeSystem(Computers):
 
     def __init__(self, machine, numbers, *, limit_ps=None, seed=1):
         super().__init__(machine, limit_ps)
-        self.faults = FaultList(machine, _never, _never, seed)
+        self.faults = FaultList(machine, self._stop, None, seed)
         for name, number in numbers.items():
             node = self._cabs[name] = Node(name, number, len(numbers), machine.doors[name])
             node.kernel.on_end = self._on_end
             node.kernel.on_fail = self._on_fail
             machine.start(name, node.kernel.main())
+
+    def _missing(self, name):
+        told = super()._missing(name)
+        if str(name).startswith("CAB"):
+            return f"{told}: the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response"
+        return told
 
     @classmethod
     def of(cls, machine, topology, profile=None, *, routes="given", **options):
@@ -40,7 +46,3 @@ class CubeSystem(Computers):
         system = cls(machine, {node.name: node.id for node in topology.computers.values()}, **options)
         system.topology, system.profile = topology, profile
         return system
-
-
-def _never(name):
-    raise FaultError(f"{name} is a node of the iPSC/2: it cannot be stopped")

@@ -31,12 +31,12 @@ class LongMessages(Transfers):
             transfer.under += 1
         return transfer
 
-    def left(self, transfer):
-        """At interrupt level: all of it is in the network."""
+    def left(self, transfer, error):
+        """At interrupt level: all of it is in the network, or (``error``) never will be."""
         transfer.under -= 1
         if transfer.number in self._out:
             self._forget(transfer)
-        transfer.end()
+        transfer.end(error)
 
     def accepted(self):
         """See Transfers."""

@@ -9,6 +9,7 @@ import inspect
 from collections import deque
 
 from ...hdl.host.events import EventGroup, EventKind
+from ..arithmetic import ARITHMETIC, Work
 from ..costs import PROTOTYPE
 from ..door import BusError, Operation, OperationKind
 from ..errors import EndThread, Fault, ProgramError, TimedOut
@@ -110,6 +111,8 @@ class Kernel:
         The CAB's, for messages.
     costs : Costs
         CPU cycles of the primitives.
+    arithmetic : Arithmetic
+        CPU cycles of a program's own operations.
 
     Members
     -------
@@ -142,6 +145,7 @@ class Kernel:
         "door",
         "name",
         "costs",
+        "arithmetic",
         "current",
         "failed",
         "on_end",
@@ -158,10 +162,11 @@ class Kernel:
         "_threads",
     )
 
-    def __init__(self, door, name="CAB", costs=PROTOTYPE):
+    def __init__(self, door, name="CAB", costs=PROTOTYPE, arithmetic=ARITHMETIC):
         self.door = door
         self.name = name
         self.costs = costs
+        self.arithmetic = arithmetic
         self.current = _NOBODY
         self.failed = None
         self.on_end = None
@@ -230,6 +235,16 @@ class Kernel:
         if cycles < 0:
             raise ValueError(f"a time is a number of microseconds, 0 or more, not {microseconds!r}")
         return cycles
+
+    def computation(self, time):
+        """CPU cycles of a computation: a Work, or microseconds as of ``span``."""
+        return round(time.cycles_by(self.arithmetic)) if isinstance(time, Work) else self.span(time)
+
+    def compute_us(self, time):
+        """The same in microseconds (float)."""
+        if isinstance(time, Work):
+            return time.cycles_by(self.arithmetic) * 1_000_000 / self.door.cpu_hz
+        return time
 
     def cycles(self, microseconds):
         """A time-out in CPU cycles; None for None, which is none. ValueError if it is beyond what a timer reaches."""

@@ -318,9 +318,13 @@ class UserCab:
         finally:
             deadline.over()
 
-    def compute(self, microseconds):
+    def compute(self, time):
         """As ``Cab.compute``."""
-        self._task.cab.compute(microseconds)
+        self._task.cab.compute(time)
+
+    def compute_us(self, work):
+        """As ``Cab.compute_us``."""
+        return self._task.cab.compute_us(work)
 
     @blocking
     async def now_us(self):

@@ -258,7 +258,7 @@ class Process:
 
     def compute(self, work):
         """Charges for what the CPU computes: a Work."""
-        self.kernel.door.spend(work.cycles)
+        self.kernel.door.spend(self.kernel.computation(work))
 
     def room(self, length):
         """Whether a message of so many bytes may be copied into data memory: see SHARE."""

@@ -141,9 +141,13 @@ class Node:
             self._waiting.append(thread)
             await self.kernel.block(f"the CAB of {self.name} to start", lambda: self._waiting.remove(thread))
 
-    def compute(self, microseconds):
-        """The process computes for that long."""
-        self.door.spend(self.cycles(microseconds))
+    def compute(self, time):
+        """The process computes for that long, microseconds or a Work."""
+        self.door.spend(self.kernel.computation(time))
+
+    def compute_us(self, work):
+        """How long that takes, in microseconds (float)."""
+        return self.kernel.compute_us(work)
 
     @blocking
     async def sleep(self, microseconds):

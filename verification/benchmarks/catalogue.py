@@ -22,7 +22,7 @@ from ...sim.machines.nectar import boards_of
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, large, layers, naive, network, nodes, speedups, switches, workloads
+from . import cab, cubes, large, layers, naive, network, nodes, speedups, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -323,6 +323,7 @@ BENCHMARKS = {
         Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
         Benchmark("fast", "host time of RTL boards, without Python, against fast boards", _fast),
         Benchmark("large", "host time and memory of large systems of fast boards", large.measure),
+        Benchmark("ipsc2", "speed of 16 nodes of the iPSC/2, against 16 CABs; of 128 nodes", cubes.measure),
         Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),
         Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
         Benchmark("threads", "speed of 32 busy CABs on a mesh with 2 threads, against that with one", _threads),

@@ -51,6 +51,16 @@ def test_64_cabs_on_a_mesh_exchange_messages(simulator):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_nodes_of_the_ipsc2_are_measured_beside_cabs():
+    """All messages arrive on 16 computers of both machines, and on 128 nodes."""
+    sixteen, many = BENCHMARKS["ipsc2"].measure(0.1)
+    rates = sixteen.measured
+    assert sixteen.value == pytest.approx(rates["ipsc2"] / rates["nectar"]) and sixteen.target == 1 / 4
+    assert many.value > 0 and many.ok is None and many.measured["nodes"] == 128
+
+
+@pytest.mark.nightly
 def test_all_that_240_fast_cabs_send_arrives():
     """At a small size, which has no targets for time; memory has the one of the whole run."""
     mesh, memory, fft = BENCHMARKS["large"].measure(0.005)

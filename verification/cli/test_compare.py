@@ -39,7 +39,7 @@ MAIN = "async def main(system, arguments):\n    pass\n"
         ),
         (
             (*BOTH, "-n", "200", "p.py"),
-            "-n 200: the machine nectar has no topology of 32 computers, the nearest is mesh:",
+            "-n 200: the machine ipsc2 has no topology of 200 computers, the nearest is hypercube:7",
         ),
         ((*BOTH, "gone.py"), "gone.py: the program cannot be read: No such file or directory"),
         ((*BOTH, "bad.py"), "bad.py:1: no Python program: "),
@@ -187,6 +187,19 @@ def test_pi_has_the_same_digits_on_both_machines(nectar):
             parts = [found[f"compare.{name}.{part}.{which}"] for part in PARTS]
             assert sum(parts) == pytest.approx(found[f"compare.{name}.latency.{which}"]) and min(parts) >= 0
         assert found[f"compare.{name}.latency.0.1"] < found[f"compare.{name}.latency.0.3"]
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("words", ["octree/octree.py --size 16 --level 1", "vision/vision.py"])
+def test_examples_with_tables_of_their_own_have_the_same_answers_on_both_machines(nectar, words):
+    """Each marks an answer for 1, 2 and 4 computers."""
+    from nectar.verification.imports import ROOT
+
+    name, *arguments = words.split()
+    done = nectar("compare", *BOTH, "-n", 4, "--quick", ROOT / "examples" / name, *arguments)
+    assert done.returncode == 0, done
+    assert done.stdout.startswith("the same answers on nectar, ipsc2: 3 marked\n")
 
 
 @pytest.mark.nightly

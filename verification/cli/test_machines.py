@@ -95,6 +95,17 @@ def test_a_machine_without_software_runs_no_program(nectar, monkeypatch):
     assert system_of("nectar") is System
 
 
+def test_nectar_has_a_topology_of_just_so_many_cabs():
+    """On one HUB, on a mesh, or on HUBs that are wired at random, with two HUBs for 12 CABs at most."""
+    nectar = machine("nectar")
+    for count in (*range(1, 41), 64, 128, 240):
+        topology = nectar.topology(nectar.sized(count))
+        topology.check()
+        assert len(topology.computers) == count and len(topology.hubs) <= 2 * (count // 12 + 1)
+    names = [nectar.sized(count) for count in (15, 16, 17, 32)]
+    assert names == ["hub:15", "mesh:1x2x8", "random:1x2x17", "mesh:2x2x8"]
+
+
 @pytest.mark.parametrize(
     "ranks, name", [(1, "hypercube:1"), (2, "hypercube:1"), (5, "hypercube:3"), (999, "hypercube:7")]
 )
@@ -102,32 +113,52 @@ def test_a_cube_has_a_node_for_each_rank_as_far_as_there_are_cubes(ranks, name):
     assert machine("ipsc2").sized(ranks) == name
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    "program, words",
+    "dimensions, program, words",
     [
-        ("nx_matrix.py --order 8", ["4 nodes: "]),
-        ("fft/fft1d.py --points 256", ["   4  "]),
-        ("octree/octree.py --size 16 --level 1", ["pixels show the solid"]),
+        (2, "nx_matrix.py --order 8", ["4 nodes: "]),
+        (2, "fft/fft1d.py --points 256", ["   4  "]),
+        (2, "octree/octree.py --size 16 --level 1", ["pixels show the solid"]),
+        *(
+            pytest.param(4, *program, marks=pytest.mark.nightly)
+            for program in (
+                ("nx_matrix.py --order 64", ["16 nodes: "]),
+                ("fft/fft1d.py --points 1024 --cabs 16", ["  16  "]),
+                ("fft/fft2d.py", ["  16  "]),
+                ("octree/octree.py --size 32", ["  16  ", "pixels show the solid"]),
+                ("annealing/annealing.py", ["  16  ", "length of the wires at the end"]),
+            )
+        ),
+        pytest.param(3, "vision/vision.py", ["   8  "], marks=pytest.mark.nightly),
     ],
 )
-def test_examples_run_unchanged_on_a_cube(nectar, program, words):
-    """NX calls and Nectarine, on the RTL of the iPSC/2."""
+def test_examples_run_unchanged_on_a_cube(nectar, dimensions, program, words):
+    """NX calls and Nectarine, on the RTL of the iPSC/2, with the examples' own checks."""
     name, *arguments = program.split()
-    done = nectar("run", "--machine", "ipsc2", "--topology", "hypercube:2", str(EXAMPLES / name), *arguments)
+    cube = f"hypercube:{dimensions}"
+    done = nectar("run", "--machine", "ipsc2", "--topology", cube, str(EXAMPLES / name), *arguments)
     assert done.returncode == 0, done.stderr
     assert all(word in done.stdout for word in words)
 
 
-def test_an_mpi_program_runs_unchanged_on_a_cube(nectar):
-    done = nectar("mpirun", "--machine", "ipsc2", "-n", "3", str(EXAMPLES / "mpi_pi.py"))
+@pytest.mark.parametrize("ranks", [3, pytest.param(16, marks=pytest.mark.nightly)])
+def test_an_mpi_program_runs_unchanged_on_a_cube(nectar, ranks):
+    done = nectar("mpirun", "--machine", "ipsc2", "-n", str(ranks), str(EXAMPLES / "mpi_pi.py"))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("3 ranks: pi is 3.14159")
+    assert done.stdout.startswith(f"{ranks} ranks: pi is 3.14159")
 
 
 @pytest.mark.parametrize(
     "name, message",
     [
         ("message_time.py", "is a node of the iPSC/2: it has no mailboxes"),
+        ("hub_monitor.py", "hypercube:1 is a topology of the iPSC/2: it has no HUBs"),
+        (
+            "stream.py",
+            "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are NODE0",
+        ),
+        ("request.py", "the iPSC/2 has no CABs, nor their datagrams, byte streams and request-response; there are "),
         ("transactions/transactions.py", "boards of the machine ipsc2 have no nodes behind them"),
     ],
 )

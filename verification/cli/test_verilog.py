@@ -73,7 +73,7 @@ def test_the_file_says_what_it_is_and_has_the_pins_of_the_specification(nectar):
 def test_where_a_home_cannot_be_written_one_variable_is_enough(nectar):
     """Nobody can write in /proc. The tool that makes Verilog keeps what it compiles, too, in the directory that
     NECTAR_CACHE_DIR names."""
-    arguments = "verilog", "hub", "--ports", 2, "-o", "hub.v"
+    arguments = "verilog", "router", "--dimensions", 2, "-o", "router.v"
     nectar.environment |= {"HOME": "/proc/none"}
     nectar.environment.pop("XDG_CACHE_HOME", None)
     usual = nectar.environment.pop("NECTAR_CACHE_DIR", directory())
@@ -82,7 +82,7 @@ def test_where_a_home_cannot_be_written_one_variable_is_enough(nectar):
     assert refused.endswith("or set NECTAR_CACHE_DIR to another directory") and not list(nectar.folder.iterdir())
     nectar.environment["NECTAR_CACHE_DIR"] = str(usual)
     done = nectar(*arguments)
-    assert (done.returncode, done.stderr) == (0, "") and (nectar.folder / "hub.v").is_file()
+    assert (done.returncode, done.stderr) == (0, "") and (nectar.folder / "router.v").is_file()
 
 
 def test_the_router_has_the_pins_of_its_channels_and_of_its_node(written):
@@ -167,15 +167,15 @@ def test_the_header_tells_what_each_pin_is(written):
 def test_every_run_gives_the_same_bytes_wherever_the_file_lies(nectar, written):
     """And under another name what differs is that name, in the line directives (docs/verilog.md)."""
     (nectar.folder / "other").mkdir()
-    for name in ("other/hub.v", "other/x.v"):
-        assert nectar("verilog", "hub", "--ports", 2, "-o", name).returncode == 0
-    data = (written[0] / "hub.v").read_bytes()
-    same, named = ((nectar.folder / name).read_bytes() for name in ("other/hub.v", "other/x.v"))
-    renamed = re.sub(rb'^(\);\n`line \d+) "hub\.v"', rb'\1 "x.v"', data, flags=re.M)
+    for name in ("other/router.v", "other/x.v"):
+        assert nectar("verilog", "router", "--dimensions", 2, "-o", name).returncode == 0
+    data = (written[0] / "router.v").read_bytes()
+    same, named = ((nectar.folder / name).read_bytes() for name in ("other/router.v", "other/x.v"))
+    renamed = re.sub(rb'^(\);\n`line \d+) "router\.v"', rb'\1 "x.v"', data, flags=re.M)
     assert data == same and renamed == named != data
     for folder, text in (written[0], data), (nectar.folder, named):
         assert str(folder).encode() not in text and b".py" not in text
-    done = nectar("verilog", "hub", "--ports", 2, "-o", "/dev/stdout")
+    done = nectar("verilog", "router", "--dimensions", 2, "-o", "/dev/stdout")
     assert (done.returncode, done.stdout.encode(), done.stderr) == (0, data, "")
 
 
@@ -248,6 +248,6 @@ def test_an_output_that_cannot_be_written_is_told(here, output, reason):
 
 def test_a_file_that_is_there_stays_whole_when_writing_fails(nectar):
     (nectar.folder / "hub.v").write_text("precious")
-    assert "No space left" in nectar.refused("verilog", "hub", "--ports", 2, "-o", "/dev/full")
+    assert "No space left" in nectar.refused("verilog", "router", "--dimensions", 2, "-o", "/dev/full")
     nectar.refused("verilog", "hub", "--ports", 1, "-o", "hub.v")
     assert (nectar.folder / "hub.v").read_text() == "precious"

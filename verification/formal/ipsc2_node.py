@@ -75,8 +75,6 @@ class NodeBusProof(wiring.Component):
                 for signal in (bus.cpu.address, bus.cpu.write, bus.cpu.select, bus.cpu.write_data)
             ),
             *(signal.eq(AnySeq(len(signal))) for signal in (bus.in_address, bus.in_data, bus.out_address)),
-            Assume(~bus.in_wants | (bus.in_address < _SIZE // 4)),
-            Assume(~bus.out_wants | (bus.out_address < _SIZE // 4)),
         ]
         # Cycles for which somebody has had the bus, and whether it is the CPU.
         since = Signal(range(DMA_CYCLES))
@@ -95,7 +93,6 @@ class NodeBusProof(wiring.Component):
             Assert((since == 0) | (processor == bus.probes.owner[CPU])),
             Assert((since == 0) | (since < length)),
             Assert((bus.probes.owner & (bus.probes.owner - 1)) == 0),
-            Assert(~(bus.probes.owner[IN] | bus.probes.owner[OUT]) | (bus.probes.address < _SIZE)),
         ]
         with m.If((since == 0) & (bus.cpu.valid | bus.in_wants | bus.out_wants)):
             m.d.sync += [since.eq(1), processor.eq(bus.cpu.ready)]

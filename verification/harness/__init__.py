@@ -5,6 +5,7 @@
 ``RunningClock``        a clock that runs by itself, with sources, sinks and monitors beside it
 ``begin``               a clock that runs by itself, inputs and reset, for a bench that awaits edges
 ``Lockstep``            a component compared with a model of it at each edge
+``ports``               the top's pins, read and set as numbers
 ``StreamSource`` …      ports of ``amaranth.lib.stream``: payload, valid, ready
 ``FiberSource`` …       the same for a fiber's symbols: packets, commands, replies, ready signals
 ======================  ==========================================================================
@@ -22,6 +23,7 @@ A bench of a component with a stream on each side::
 from .clock import RunningClock, StepClock, begin, start_clock
 from .fiber import Decoded, FiberMonitor, FiberSink, FiberSource, decoded
 from .lockstep import Lockstep, in_each_cycle
+from .ports import Port, ports
 from .stream import StreamMonitor, StreamSink, StreamSource
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "FiberSink",
     "FiberSource",
     "Lockstep",
+    "Port",
     "RunningClock",
     "Decoded",
     "StepClock",
@@ -38,5 +41,6 @@ __all__ = [
     "begin",
     "in_each_cycle",
     "decoded",
+    "ports",
     "start_clock",
 ]

@@ -5,22 +5,14 @@ settled, and the edge comes last; so a bench sees each cycle as the registers of
 """
 
 import cocotb
-from cocotb import simulator
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
+
+from .ports import reader, writer
 
 __all__ = ["RunningClock", "StepClock", "begin", "start_clock"]
 
 _HALF_PS = 5000
-
-
-def reader(name):
-    """What gives the bits of the top's pin ``name``, a text of binary digits. cocotb makes a LogicArray of them first:
-    the benches of response unit and fiber in take 18 % and 12 % longer with that."""
-    pin = simulator.get_root_handle(None).get_handle_by_name(name)
-    if pin is None:
-        raise AttributeError(f"the top has no pin {name}")
-    return pin.get_signal_val_binstr
 
 
 class _Pins:
@@ -34,16 +26,9 @@ class _Pins:
         self.dut = dut
         self.inputs = {}
         self.cycles = 0
-        self._handles = {}
         self._readers = {}
+        self._writers = {}
         self._agents = []
-
-    def handle(self, name):
-        """The pin of that name: kept, since cocotb looks for it at each use, which takes longer than to read it."""
-        found = self._handles.get(name)
-        if found is None:
-            found = self._handles[name] = getattr(self.dut, name)
-        return found
 
     def has(self, name):
         """Whether the component has a pin of that name."""
@@ -54,14 +39,21 @@ class _Pins:
         read = self._readers.get(name)
         if read is None:
             read = self._readers[name] = reader(name)
-        return int(read(), 2)
+        return read()
+
+    def set(self, name, value):
+        """Sets the pin of that name to an int."""
+        write = self._writers.get(name)
+        if write is None:
+            write = self._writers[name] = writer(name)
+        write(value)
 
     def drive(self, **values):
         """Sets inputs, for this cycle and the next ones."""
         for name, value in values.items():
             if self.inputs.get(name) != value:
                 self.inputs[name] = value
-                self.handle(name).value = int(value)
+                self.set(name, int(value))
 
     def attach(self, agent):
         """Has ``agent`` drive and sample in each cycle from now on; returns it."""
@@ -108,39 +100,39 @@ class StepClock(_Pins):
     def __init__(self, dut, half_ps=_HALF_PS):
         super().__init__(dut)
         self.half_ps = half_ps
-        self._clock = getattr(dut, "clk", None)
-        self._reset = getattr(dut, "rst", None)
+        self._clock = writer("clk") if self.has("clk") else None
+        self._reset = writer("rst") if self.has("rst") else None
         self._half = Timer(half_ps, unit="ps")  # one for all half cycles: to make one takes 3 us, a tenth of a cycle
 
     async def start(self, *inputs):
         """Sets the named inputs to 0 and resets for three cycles; returns in cycle 0."""
         self.drive(**dict.fromkeys(inputs, 0))
         if self._reset is not None:
-            self._reset.value = 1
+            self._reset(1)
         for _ in range(3):
             await self.settle()
             await self.edge()
         if self._reset is not None:
-            self._reset.value = 0
+            self._reset(0)
         self.cycles = 0
 
     async def reset(self):
         """A reset of one cycle, with the inputs as they are."""
-        self._reset.value = 1
+        self._reset(1)
         await self.settle()
         await self.edge()
-        self._reset.value = 0
+        self._reset(0)
 
     async def settle(self):
         """The low half of a cycle; at its end the outputs are those of this cycle."""
         if self._clock is not None:
-            self._clock.value = 0
+            self._clock(0)
         await self._half
 
     async def edge(self):
         """The rising edge that ends the cycle."""
         if self._clock is not None:
-            self._clock.value = 1
+            self._clock(1)
         await self._half
         self.cycles += 1
 
@@ -162,7 +154,7 @@ class StepClock(_Pins):
         """Many cycles with the inputs as they are and without agents, by a clock that runs by itself and is much
         faster; ends as ``edge`` does, a little before its end."""
         period = 2 * self.half_ps
-        clock = Clock(self._clock, period, unit="ps", impl="gpi")
+        clock = Clock(self.dut.clk, period, unit="ps", impl="gpi")
         clock.start(start_high=False)
         await Timer(period * cycles - self.half_ps // 2, unit="ps")
         clock.stop()
@@ -201,7 +193,7 @@ class RunningClock(_Pins):
 
     def __init__(self, dut, name="clk", period_ps=2 * _HALF_PS):
         super().__init__(dut)
-        self.clk = self.handle(name)
+        self.clk = getattr(dut, name)
         self.period_ps = period_ps
         self._tasks = []
 

@@ -60,7 +60,7 @@ class Lockstep(StepClock):
             if self.inputs.get(mask) != value:
                 self.inputs[mask] = value
                 for bit, pin in enumerate(self._masks[mask]):
-                    self.handle(pin).value = int(value) >> bit & 1
+                    self.set(pin, int(value) >> bit & 1)
         super().drive(**values)
 
     def _give(self, inputs):

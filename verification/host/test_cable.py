@@ -9,6 +9,7 @@ from nectar.hdl.host.cable import Cable
 from nectar.hdl.host.numbers import Reason, Request
 from nectar.software.door import Operation, OperationKind
 from nectar.verification.bench import Bench, inside
+from nectar.verification.harness import Port, ports
 from nectar.verification.host.session import Session, disturbed
 
 IDENTITY = [0x02030405, 62500, 0x0F0C0800]
@@ -21,12 +22,12 @@ class Memories:
     def __init__(self, dut):
         self.pins = [
             {
-                name: getattr(dut, f"bus_{n}__{name}")
+                name: Port(f"bus_{n}__{name}")
                 for name in ("valid", "address", "write", "select", "write_data", "done", "read_data")
             }
             for n in range(int(inside().split()[0]))
         ]
-        self.dut = dut
+        self.top = ports(dut)
         self.stores = [[] for _ in self.pins]
         self.content = [{} for _ in self.pins]
         self.edges = 0
@@ -39,9 +40,9 @@ class Memories:
 
     def sample(self):
         """Before an edge: what the boards do at it, if they have one."""
-        if not int(self.dut.tick.value):
+        if not self.top.tick.value:
             return
-        self.edges = 0 if int(self.dut.reset.value) else self.edges + 1
+        self.edges = 0 if self.top.reset.value else self.edges + 1
         self.next = [self._edge(pins, n) for n, pins in enumerate(self.pins)]
 
     def drive(self):
@@ -52,12 +53,12 @@ class Memories:
                 pins["read_data"].value = answer
 
     def _edge(self, pins, n):
-        if not int(pins["valid"].value):
+        if not pins["valid"].value:
             return None
-        address, select = int(pins["address"].value), int(pins["select"].value)
-        if not int(pins["write"].value):
+        address, select = pins["address"].value, pins["select"].value
+        if not pins["write"].value:
             return self.content[n].get(address, 0)
-        data = int(pins["write_data"].value)
+        data = pins["write_data"].value
         mask = sum(0xFF << 8 * lane for lane in range(4) if select >> lane & 1)
         self.content[n][address] = self.content[n].get(address, 0) & ~mask | data & mask
         self.stores[n].append((address, data & mask))

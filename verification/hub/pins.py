@@ -86,9 +86,9 @@ class Pins:
         #: What the HUB offered at each port in the cycle behind a reset of one cycle: it was from before.
         self.stale = []
         self.ports = len(dut.ready)
-        self._arriving, self._ready = dut.arriving, dut.ready
-        from ..harness.clock import reader  # packed HUBs are used without cocotb, too
+        from ..harness.ports import reader, writer  # packed HUBs are used without cocotb, too
 
+        self._arriving, self._ready = writer("arriving"), writer("ready")
         self._offered, self._idle = reader("offered"), reader("idle")
         self._valid = (1 << self.ports) - 1
         self._shifts = [self.ports + _PAYLOAD_BITS * port for port in range(self.ports)]
@@ -106,8 +106,9 @@ class Pins:
         dut = self.dut
         dut.rst.value = 1
         dut.hub_id.value = self.hub
-        self._arriving.value = self._vector = 0
-        self._ready.value = 0
+        self._vector = 0
+        self._arriving(0)
+        self._ready(0)
         self._driven = [None] * self.ports, [False] * self.ports
         if self._clock is None:
             self._clock = Clock(dut.clk, 70, unit="ns")
@@ -120,7 +121,7 @@ class Pins:
 
     def _look(self):
         """What the HUB offers at each port: a symbol or None."""
-        vector = int(self._offered(), 2)
+        vector = self._offered()
         offered = [None] * self.ports
         if vector & self._valid:
             for port, shift in enumerate(self._shifts):
@@ -141,9 +142,10 @@ class Pins:
                     else:
                         shift = self._shifts[port]
                         vector = vector & ~(0x1FF << shift) | symbol << shift | 1 << port
-            self._arriving.value = self._vector = vector
+            self._vector = vector
+            self._arriving(vector)
         if ready != was_ready:
-            self._ready.value = sum(takes << port for port, takes in enumerate(ready))
+            self._ready(sum(takes << port for port, takes in enumerate(ready)))
         self._driven = arriving, ready
 
     async def cycle(self):
@@ -155,7 +157,7 @@ class Pins:
             if self._resets == 1:
                 self.stale, offered = offered, [None] * self.ports
             self._resets = 0
-        self._drive(*self.bed.step(offered, self._idle() == "1"))
+        self._drive(*self.bed.step(offered, self._idle() == 1))
 
     async def cycles(self, count):
         """``count`` clock cycles."""

@@ -48,6 +48,7 @@ class Cube(wiring.Component):
                 "busy": Out(CHANNELS * self.nodes),
                 "held": Out(CHANNELS * self.nodes),
                 "violation": Out(CHANNELS * self.nodes),
+                "device_violation": Out(2),
                 "cut": In(CHANNELS * self.nodes),
             }
         )
@@ -91,4 +92,5 @@ class Cube(wiring.Component):
             ]
         for name in ("busy", "held", "violation"):
             m.d.comb += getattr(self, name).eq(Cat(getattr(router, name) for router in routers))
+        m.d.comb += self.device_violation.eq(Cat(remote.violation for remote in remotes.values()))
         return m

@@ -76,7 +76,7 @@ class Network:
         await clock.settle()
         grant, allow, refused = clock.pin("grant"), clock.pin("allow"), clock.pin("refused")
         opened, strobe, pairs = clock.pin("open"), clock.pin("strobe"), clock.pin("data")
-        if clock.pin("violation"):
+        if clock.pin("violation") or clock.pin("device_violation"):
             self.violations += 1
         for n in range(self.ends):
             self.serializers[n].sample(clock.cycles, grant >> n & 1, allow >> n & 1, refused >> n & 1)

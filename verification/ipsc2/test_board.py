@@ -1,6 +1,6 @@
-"""Bench of hdl/ipsc2/board.py: a node's board, with the bench as the neighbour on its channel 0.
+"""Bench of hdl/ipsc2/board.py: a node's board, with the bench as the neighbours on its channels.
 
-The neighbour is written from docs/ipsc2.md, "Formats": it sends nibbles and frames, and finds the frames that come. The
+A neighbour is written from docs/ipsc2.md, "Formats": it sends nibbles and frames, and finds the frames that come. The
 probe that it gets is the source's, which has 16 bits.
 """
 
@@ -15,6 +15,7 @@ from nectar.hdl.ipsc2.node.registers import REG, Irq
 from nectar.verification.bench import Bench
 from nectar.verification.harness import StepClock
 
+CHANNELS = 0, 1, 7
 PINS = "valid", "address", "write", "select", "write_data"
 
 
@@ -29,7 +30,7 @@ def checksum(probe, halves):
 
 
 class Neighbour:
-    """The other end of channel 0. ``ready``: the RDY that it sends; ``frames``: (probe or data, EOM) that came."""
+    """The other end of a channel. ``ready``: the RDY that it sends; ``frames``: (probe or data, EOM) that came."""
 
     def __init__(self):
         self.ready = 0
@@ -41,8 +42,8 @@ class Neighbour:
         self.in_message = False
         self.skipped = 0  # pairs that begin no frame
 
-    def tick(self, strobe, data):
-        """The pair that is sent in this tick, for the one that came."""
+    def take(self, strobe, data):
+        """What comes in this tick."""
         if strobe:
             self.frame.append(data)
             if len(self.frame) == 1 and data not in (NIBBLE_START, DATA_START):
@@ -53,6 +54,9 @@ class Neighbour:
             if len(self.frame) == length:
                 self._whole(*self.frame)
                 self.frame = []
+
+    def give(self):
+        """The next pair that is sent."""
         if not self.pairs:
             self.pairs = deque(self.sends.popleft()() if self.sends else nibble(self.ready))
         return self.pairs.popleft()
@@ -68,17 +72,19 @@ class Neighbour:
 
 
 class Bed:
-    """The board: its CPU bus, and the neighbour in each tick. ``ticks``: whether the lines move."""
+    """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``pause``: share of
+    ticks in which a neighbour's strobe stops."""
 
-    def __init__(self, dut):
+    def __init__(self, dut, pause=0.0):
         self.clock = StepClock(dut)
-        self.neighbour = Neighbour()
-        self.ticks = True
+        self.neighbours = {n: Neighbour() for n in CHANNELS}
+        self.neighbour = self.neighbours[0]
+        self.ticks, self.pause = True, pause
         self.cycle = 0
 
     async def start(self):
         """Reset."""
-        inputs = (f"channel_{n}__rx__{name}" for n in (0, 1, 7) for name in ("data", "strobe"))
+        inputs = (f"channel_{n}__rx__{name}" for n in CHANNELS for name in ("data", "strobe"))
         await self.clock.start(*(f"bus__{pin}" for pin in PINS), *inputs, "tick", "slept")
 
     async def step(self):
@@ -88,14 +94,18 @@ class Bed:
         self.clock.drive(tick=int(tick))
         await self.clock.settle()
         if tick:
-            strobe, data = (self.clock.pin(f"channel_0__tx__{name}") for name in ("strobe", "data"))
-            self.clock.drive(channel_0__rx__strobe=1, channel_0__rx__data=self.neighbour.tick(strobe, data))
+            for n, neighbour in self.neighbours.items():
+                strobe, data = (self.clock.pin(f"channel_{n}__tx__{name}") for name in ("strobe", "data"))
+                neighbour.take(strobe, data)
+                gives = random.random() >= self.pause
+                pair = neighbour.give() if gives else random.getrandbits(2)
+                self.clock.drive(**{f"channel_{n}__rx__strobe": gives, f"channel_{n}__rx__data": pair})
             await self.clock.settle()
         await self.clock.edge()
 
-    async def access(self, address, write=0, data=0):
-        """An access of a whole word; what was read."""
-        values = {"valid": 1, "address": address, "write": write, "select": 15, "write_data": data}
+    async def access(self, address, write=0, data=0, select=15, error=0):
+        """An access; what was read."""
+        values = {"valid": 1, "address": address, "write": write, "select": select, "write_data": data}
         self.clock.drive(**{f"bus__{pin}": value for pin, value in values.items()})
         for _ in range(40):
             await self.clock.settle()
@@ -110,8 +120,9 @@ class Bed:
             done, value, failed = (self.clock.pin(f"bus__{pin}") for pin in ("done", "read_data", "error"))
             await self.step()
             if done:
-                assert not failed
+                assert failed == error, f"{address:#x}"
                 return value
+            assert not value and not failed
         raise AssertionError("the access is not done")
 
     async def write(self, name, value):
@@ -135,9 +146,9 @@ class Bed:
         await self.write("OUT_AREA", len(words) | 1 << 31)
 
 
-def message(count):
-    """For the neighbour: the probe is 1."""
-    return [random.getrandbits(16) << 16 | 1, *(random.getrandbits(32) for _ in range(count - 1))]
+def message(count, probe=1):
+    """Words with a probe, that for the neighbour on channel 0."""
+    return [random.getrandbits(16) << 16 | probe, *(random.getrandbits(32) for _ in range(count - 1))]
 
 
 def halves(words):
@@ -152,21 +163,22 @@ async def a_message_leaves_by_its_channel_and_the_cpu_hears_of_it(dut):
     await bed.start()
     await bed.until("idle", 1)
     await bed.write("IRQ_ENABLE", 1 << Irq.SENT)
-    for count in (1, 2, 30):
-        words = message(count)
-        bed.neighbour.frames.clear()
+    for channel, count in ((0, 1), (0, 2), (0, 30), (1, 2), (7, 2)):
+        there = bed.neighbours[channel]
+        words = message(count, 1 << channel)
+        there.frames.clear()
         await bed.send(words)
-        await bed.until("busy", 1)
-        assert not bed.clock.pin("idle")
+        await bed.until("busy", 1 << channel)
+        assert not bed.clock.pin("idle") and not bed.clock.pin("held")
         await bed.until("irq", 1)
         await bed.until("busy", 0)
         for _ in range(4):
             await bed.step()
-        (probe, _), *rest = bed.neighbour.frames
+        (probe, _), *rest = there.frames
         expected = halves(words)
-        assert probe == 1
-        assert rest == [*((half, 0) for half in expected), (checksum(1, expected), 1)]
-        assert not bed.neighbour.skipped
+        assert probe == 1 << channel
+        assert rest == [*((half, 0) for half in expected), (checksum(1 << channel, expected), 1)]
+        assert not there.skipped
         await bed.write("IRQ_PENDING", 1 << Irq.SENT)
         await bed.until("irq", 0)
         await bed.until("idle", 1)
@@ -174,24 +186,25 @@ async def a_message_leaves_by_its_channel_and_the_cpu_hears_of_it(dut):
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
-    """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory."""
-    bed = Bed(dut)
+    """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory; strobes stop."""
+    bed = Bed(dut, pause=0.15)
     await bed.start()
     await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
-    for count in (1, 20):
-        words = message(count)
+    for channel, count in ((0, 1), (0, 20), (1, 2), (7, 2)):
+        there, probe = bed.neighbours[channel], 0 if channel == 7 else 1 << channel
+        words = message(count, probe)
         await bed.write("IN_HEAD_ADDRESS", 0x200)
         await bed.write("IN_HEAD", 64)
-        bed.neighbour.nibbles.clear()
-        bed.neighbour.sends.append(lambda: short_probe(1))
-        await bed.until("held", 1)
-        assert not bed.clock.pin("idle")
-        while not (bed.neighbour.nibbles and bed.neighbour.nibbles[-1]):
+        there.nibbles.clear()
+        there.sends.append(lambda probe=probe: short_probe(probe))
+        await bed.until("held", 1 << channel)
+        assert not bed.clock.pin("idle") and not bed.clock.pin("busy")
+        while not (there.nibbles and there.nibbles[-1]):
             await bed.step()
         data = halves(words)
         for half in data:
-            bed.neighbour.sends.append(lambda half=half: word(half))
-        bed.neighbour.sends.append(lambda data=data: word(checksum(1, data), end=True))
+            there.sends.append(lambda half=half: word(half))
+        there.sends.append(lambda probe=probe, data=data: word(checksum(probe, data), end=True))
         await bed.until("irq", 1)
         assert await bed.access(REG["IN_RESULT"].address) == 1 << 31 | count
         assert [await bed.access(0x200 + 4 * place) for place in range(count)] == words
@@ -199,6 +212,97 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
         await bed.until("irq", 0)
         assert not bed.clock.pin("held") and not bed.clock.pin("violation")
     await bed.until("idle", 1)
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def what_leads_nowhere_is_refused(dut):
+    """docs/ipsc2-node.md, "What can go wrong": probe 0, and one for a channel that there is not; nothing is sent."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    await bed.write("IRQ_ENABLE", 1 << Irq.REFUSED)
+    for probe in (0, *(1 << n | 1 for n in range(16) if n not in CHANNELS)):
+        await bed.send([probe])
+        await bed.until("irq", 1, limit=100)
+        await bed.write("IRQ_PENDING", 1 << Irq.REFUSED)
+        assert not bed.clock.pin("busy") and await bed.access(REG["STATUS"].address) == 0
+    assert not any(neighbour.frames for neighbour in bed.neighbours.values())
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def the_cpu_has_the_pins_of_the_bus(dut):
+    """docs/ipsc2-node.md, "Bus": each line of address and data, each byte; what is neither memory nor a register, and a
+    part of a register, is an error; nothing is read or written then."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    memory = {4 * place: random.getrandbits(32) for place in {0, *(1 << bit for bit in range(10)), 1023, 700}}
+    for address, value in memory.items():
+        await bed.access(address, 1, value)
+    for _ in range(150):
+        address, value, select = random.choice([*memory]), random.getrandbits(32), random.getrandbits(4)
+        how = random.randrange(4)
+        if how == 0:
+            hole = random.choice([address | 1 << random.randrange(12, 24), (address | 0xFFF000) ^ 1 << 13])
+            write = random.getrandbits(1)
+            assert await bed.access(hole, write, value, error=1) == 0
+        elif how == 1:
+            write = random.getrandbits(1)
+            assert await bed.access(REG["IN_HEAD_ADDRESS"].address, write, value, random.randrange(15), 1) == 0
+        elif how == 2:
+            mask = sum(0xFF << 8 * lane for lane in range(4) if select >> lane & 1)
+            memory[address] = memory[address] & ~mask | value & mask
+            assert await bed.access(address, 1, value, select) == 0
+        assert await bed.access(address + random.randrange(4), 0, value, select) == memory[address]
+        assert not bed.clock.pin("irq")
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def what_the_formats_do_not_allow_is_told_for_its_channel(dut):
+    """docs/ipsc2.md, "Pins of the router": ``violation``."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    for _ in range(8):
+        await bed.step()
+    for channel, neighbour in bed.neighbours.items():
+        for pair in (1, 2):
+            told = 0
+            neighbour.sends.append(lambda pair=pair: [pair])
+            for _ in range(12):
+                await bed.step()
+                await bed.clock.settle()
+                told |= bed.clock.pin("violation")
+            assert told == 1 << channel
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def the_timer_counts_the_edges_that_were_left_out(dut):
+    """docs/ipsc2-node.md, "Board", "Registers": ``slept`` goes into TIMER_NOW, ``wake_in`` is what may be left out."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    ones = (1 << 32) - 1
+    assert bed.clock.pin("wake_in") == ones
+    for _ in range(40):
+        before, begun = await bed.access(REG["TIMER_NOW"].address), bed.cycle
+        slept = random.choice([random.getrandbits(32), 1 << random.randrange(32)])
+        bed.clock.drive(slept=slept)
+        await bed.step()
+        bed.clock.drive(slept=0)
+        after = await bed.access(REG["TIMER_NOW"].address)
+        read = bed.cycle - 2  # the edge behind it is the first one that TIMER_NOW counts on from what was read
+        assert (after - before) & ones == (read + 2 - begun + slept) & ones
+        ahead = random.choice([random.randrange(40, 1 << 32), 1 << random.randrange(6, 32)])
+        await bed.write("TIMER_COMPARE", (after + ahead) & ones)
+        await bed.clock.settle()
+        for _ in range(2):
+            assert bed.clock.pin("wake_in") == ahead - (bed.cycle - read) - 1
+            await bed.step()
+            await bed.clock.settle()
+        await bed.write("TIMER_STOP", 0)
+        await bed.clock.settle()
+        assert bed.clock.pin("wake_in") == ones
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

@@ -6,7 +6,7 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.ipsc2.formats import MOST_WIRE
+from nectar.hdl.ipsc2.formats import MOST_WIRE, flight
 from nectar.hdl.ipsc2.remote import Remote
 from nectar.verification.bench import Bench
 from nectar.verification.harness import StepClock
@@ -37,6 +37,7 @@ async def loop(dut, wire, messages, starve=0.0, drain=1.0):
         deserializer.sample(clock.cycles, *pins)
         assert not clock.pin("violation")
         await clock.edge()
+    assert deserializer.most_after <= flight(1, wire), "RDY stops the source"
     return deserializer.received
 
 
@@ -45,7 +46,7 @@ async def what_a_device_sends_comes_back(dut):
     """docs/ipsc2.md, "Routes": any probe, 0 included, goes to channel 7, and what comes from there to the sink; through
     wires of all lengths, and with a sink that throttles."""
     for wire in range(MOST_WIRE + 1):
-        for starve, drain in ((0, 1), (0.3, 0.15)):
+        for starve, drain in ((0, 1), (0.3, 0.03)):
             messages = [
                 Message(
                     sum(random.getrandbits(1) << n for n in (0, 1, 2, 7)),

@@ -125,6 +125,47 @@ async def ready_stops_the_source_before_the_fifo_overflows(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def no_ready_of_an_old_message_starts_a_new_one(dut):
+    """docs/ipsc2.md, "Ready": short messages one behind the other over each channel, in both directions at once, so
+    that RDY goes back in words, too; none is sent a word too early."""
+    cube = network(dut)
+    await cube.start()
+    await cube.run(20)
+    cube.violations = 0
+    rounds = [[(n, n ^ 1 << k) for n in range(cube.nodes)] for k in range(cube.dimensions)]
+    devices = [(cube.node(end), end) for end in range(cube.nodes, cube.ends)]
+    rounds.append([pair for way in devices for pair in (way, way[::-1])])
+    for pairs in rounds:
+        for source, destination in pairs:
+            for _ in range(40):
+                cube.send(source, destination, random.choice([1, 2, 3, 8]))
+        await cube.finish(20_000)
+        assert not cube.violations
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_frame_that_is_cut_is_told_at_the_end_of_its_channel(dut):
+    """docs/ipsc2.md, "What can go wrong": without one pair of a nibble the next frame begins where none should; the
+    receiver tells so, nobody else does, and it finds the frames again."""
+    cube = network(dut)
+    await cube.start()
+    await cube.run(20)
+    devices = {cube.node(end): end - cube.nodes for end in range(cube.nodes, cube.ends)}
+    for node in range(cube.nodes):
+        for channel in [*range(cube.dimensions), *([EXTERNAL] if node in devices else [])]:
+            told, told_there = 0, 0
+            for cycle in range(20):
+                cube.clock.drive(cut=(cycle == 0) << CHANNELS * node + channel)
+                await cube.clock.settle()
+                told |= cube.clock.pin("violation")
+                told_there |= cube.clock.pin("device_violation")
+                await cube.cycle()
+            end = node if channel == EXTERNAL else node ^ 1 << channel
+            assert told == 1 << CHANNELS * end + channel, (node, channel)
+            assert told_there == (1 << devices[node] if channel == EXTERNAL else 0)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def all_send_to_one_in_turns(dut):
     """D3: round robin at each channel and at the sink: each message waits for a bounded number of others."""
     cube = network(dut)
@@ -149,7 +190,7 @@ async def what_leads_nowhere_is_refused(dut):
     cube = network(dut)
     await cube.start()
     absent = [n for n in range(cube.dimensions, 16) if n != EXTERNAL]
-    for probe in (0, *(1 << n for n in absent), 1 << absent[0] | 1, 1 << 8 | 1):
+    for probe in (0, *(1 << n for n in absent), *(1 << n | 1 for n in absent)):
         wrong = cube.send(1, 0, 1)
         wrong.probe = probe
         cube.expected[0].remove(wrong)

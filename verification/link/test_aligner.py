@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge
 
 from nectar.hdl.link.aligner import Aligner
 from nectar.verification.bench import Bench, inside
-from nectar.verification.harness import begin
+from nectar.verification.harness import begin, ports
 from nectar.verification.link.channel import IDLE, Deserialiser, levels, random_symbols, word_bits
 
 CONFIGURATIONS = {"one bit": 1, "two bits": 2}
@@ -21,13 +21,13 @@ async def drive(dut, bits, reference, weights):
     line = levels(bits, reference.level)
     reference.level = line[-1]
     place, expected, seen = 0, [], []
-    quiets = []
+    quiets, pins, width = [], ports(dut), len(dut.bits)
     while place < len(line) or quiets:
         more = min(random.choices(range(len(weights)), weights)[0], len(line) - place)
-        dut.count.value = more
-        dut.bits.value = (
+        pins.count.value = more
+        pins.bits.value = (
             sum(level << n for n, level in enumerate(line[place : place + more]))
-            | random.getrandbits(2) << more & (1 << len(dut.bits)) - 1
+            | random.getrandbits(2) << more & (1 << width) - 1
         )
         events = [event for event in (reference.push(bit) for bit in bits[place : place + more]) if event]
         expected.append(next((event for event in events if event[1]), events[0] if events else None))
@@ -37,13 +37,13 @@ async def drive(dut, bits, reference, weights):
         if len(expected) > 1:
             event, quiet = expected.pop(0), quiets.pop(0)
             found = (
-                (f"{int(dut.word.value):010b}", bool(dut.pair.value), bool(dut.moved.value))
-                if dut.strobe.value
+                (f"{pins.word.value:010b}", bool(pins.pair.value), bool(pins.moved.value))
+                if pins.strobe.value
                 else None
             )
             assert found == event, f"bit {place}"
-            assert event or not (dut.pair.value or dut.moved.value)
-            assert bool(dut.quiet.value) == quiet, f"bit {place}"
+            assert event or not (pins.pair.value or pins.moved.value)
+            assert bool(pins.quiet.value) == quiet, f"bit {place}"
             seen += [event] if event else []
             if place == len(line) and not any(expected) and not any(quiets):
                 break

@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge, RisingEdge
 
 from nectar.hdl.link.bits import BitRecovery
 from nectar.verification.bench import Bench, inside
-from nectar.verification.harness import begin
+from nectar.verification.harness import begin, ports
 from nectar.verification.link.channel import Cable, line_of, random_symbols, sample
 
 CONFIGURATIONS = {"4 of 4": (4, 4), "2 of 4": (2, 4), "1 of 5": (1, 5)}
@@ -21,12 +21,12 @@ JITTER = 0.2
 
 async def receive(dut, found, samples):
     """Drives samples; returns the bits."""
-    bits = []
+    bits, pins, most = [], ports(dut), len(dut.bits)
     for value in [*sample(found, samples), *[0] * 4]:
-        dut.line.value = value
+        pins.line.value = value
         await FallingEdge(dut.clk)
-        count, got = int(dut.count.value), int(dut.bits.value)
-        assert count <= len(dut.bits)
+        count, got = pins.count.value, pins.bits.value
+        assert count <= most
         bits += [got >> n & 1 for n in range(count)]
     return bits
 

@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.elastic import ElasticBuffer
 from nectar.verification.bench import Bench
-from nectar.verification.harness import begin
+from nectar.verification.harness import begin, ports
 
 #: Cycles of a symbol's time in these benches; on a fiber there are ten or more.
 SLOT = 8
@@ -39,15 +39,16 @@ class Reference:
 
 async def step(dut, reference, push, idle, slot):
     """One cycle; returns what leaves behind it."""
-    dut.push__valid.value = push is not None
-    dut.push__payload.value = random.getrandbits(9) if push is None else push
-    dut.idle.value, dut.slot.value = idle, slot
+    pins = ports(dut)
+    pins.push__valid.value = push is not None
+    pins.push__payload.value = random.getrandbits(9) if push is None else push
+    pins.idle.value, pins.slot.value = idle, slot
     overflow, leaves = reference.step(push, idle, slot)
     await Timer(1, "ns")
-    assert bool(dut.overflow.value) == overflow
+    assert bool(pins.overflow.value) == overflow
     await FallingEdge(dut.clk)
-    assert bool(dut.output__valid.value) == (leaves is not None)
-    assert leaves is None or int(dut.output__payload.value) == leaves
+    assert bool(pins.output__valid.value) == (leaves is not None)
+    assert leaves is None or pins.output__payload.value == leaves
     return overflow, leaves
 
 

@@ -8,7 +8,7 @@ from cocotb.triggers import FallingEdge, Timer
 
 from nectar.hdl.link.serial import SerialPhy
 from nectar.verification.bench import Bench
-from nectar.verification.harness import begin
+from nectar.verification.harness import begin, ports
 from nectar.verification.link.channel import (
     IDLE,
     SYMBOL_OF,
@@ -43,17 +43,17 @@ async def run(dut, found, offers=(), loop=False, watch=lambda cycle, delivered, 
     ``watch`` is called in each cycle with its number, what the port was given until then, and the samples of the line,
     so that what is wrong ends the claim at once."""
     offers, delivered, taken, line = list(offers), [], [], []
-    mask = (1 << SAMPLES) - 1
+    mask, pins = (1 << SAMPLES) - 1, ports(dut)
     for cycle, value in enumerate(sample(found, SAMPLES)):
-        dut.line__rx.value = line[-1] ^ mask if loop and line else value
-        dut.fiber__tx__valid.value = bool(offers)
-        dut.fiber__tx__payload.value = offers[0] if offers else random.getrandbits(9)
+        pins.line__rx.value = line[-1] ^ mask if loop and line else value
+        pins.fiber__tx__valid.value = bool(offers)
+        pins.fiber__tx__payload.value = offers[0] if offers else random.getrandbits(9)
         await Timer(1, "ns")
-        if offers and dut.fiber__tx__ready.value:
+        if offers and pins.fiber__tx__ready.value:
             taken.append(offers.pop(0))
-        if dut.fiber__rx__valid.value:
-            delivered.append(int(dut.fiber__rx__payload.value))
-        line.append(int(dut.line__tx.value))
+        if pins.fiber__rx__valid.value:
+            delivered.append(pins.fiber__rx__payload.value)
+        line.append(pins.line__tx.value)
         watch(cycle, delivered, line[-1])
         await FallingEdge(dut.clk)
     assert not offers
@@ -68,16 +68,17 @@ def words_of(line):
 
 def counters(dut):
     """Violations, losses, overruns."""
-    return int(dut.violations.value), int(dut.losses.value), int(dut.overruns.value)
+    pins = ports(dut)
+    return pins.violations.value, pins.losses.value, pins.overruns.value
 
 
 def follow(dut, line, ppm=0):
     """A watch: what comes of these levels is what the specification says, each thing in its time."""
-    expected, ups, up = Expected(line, 1 / (1 + ppm * 1e-6)), 0, 0
+    expected, ups, up, pins = Expected(line, 1 / (1 + ppm * 1e-6)), 0, 0, ports(dut)
 
     def watch(cycle, delivered, out):
         nonlocal ups, up
-        ups, up = ups + (dut.up.value != up), int(dut.up.value)
+        ups, up = ups + (pins.up.value != up), pins.up.value
         violations, losses, overruns = counters(dut)
         assert not overruns
         expected.follow(cycle, delivered, violations, losses, ups, stop=255)

@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge
 
 from nectar.hdl.link.serial_receiver import SerialReceiver
 from nectar.verification.bench import Bench, inside
-from nectar.verification.harness import begin
+from nectar.verification.harness import begin, ports
 from nectar.verification.link.channel import (
     CODES,
     IDLE,
@@ -46,19 +46,20 @@ async def receive(dut, found, watch):
     seen = SimpleNamespace(
         symbols=[], cycles=[], violations=0, losses=0, overruns=0, ups=[], up=False, word=10 * oversampling // samples
     )
-    line, valid, payload, edge = dut.line, dut.symbols__valid, dut.symbols__payload, FallingEdge(dut.clk)
-    violation, lost, overrun, is_up = dut.violation, dut.lost, dut.overrun, dut.up
+    pins, edge = ports(dut), FallingEdge(dut.clk)
+    line, valid, payload = pins.line, pins.symbols__valid, pins.symbols__payload
+    violation, lost, overrun, is_up = pins.violation, pins.lost, pins.overrun, pins.up
     driven = None
     for cycle, value in enumerate(sample(found, samples)):
         if value != driven:
             line.value = driven = value
         await edge
         if valid.value:
-            seen.symbols.append(int(payload.value))
+            seen.symbols.append(payload.value)
             seen.cycles.append(cycle)
-        seen.violations += int(violation.value)
-        seen.losses += int(lost.value)
-        seen.overruns += int(overrun.value)
+        seen.violations += violation.value
+        seen.losses += lost.value
+        seen.overruns += overrun.value
         up = bool(is_up.value)
         if up:
             if not seen.up:

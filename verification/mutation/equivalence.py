@@ -5,11 +5,11 @@ by name and cut open; if both have the same content, all that they take in next,
 -evert-dff``, ``sat``): this finds logic that is redundant. Submodules are cut out: what they are told must be the same,
 and what they give may be anything that is the same, too. Where there is a memory all pairs are shown to be equal by
 induction over a few cycles (``equiv_induct``); what the memory is told must be equal, too, and what it gives may then
-be anything, as long as it is the same. ``unreached``: outputs alone are compared, by induction from the reset state
-(``sat -tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is
-too large for it, and where a line resets a register at any time there is no such induction, since it knows one clock
-only: ``unreached`` then compares the registers of the submodules, too, and finds what these do not look at. It is not
-for components with a memory of their own."""
+be anything, as long as it is the same. ``unreached``: first the registers of the submodules are cut open, too: this
+finds what the submodules do not look at. Then outputs alone are compared, by induction from the reset state (``sat
+-tempinduct``): this finds what no reachable state shows, and takes long. Where a submodule has a memory it is too large
+for it, and where a line resets a register at any time there is no such induction, since it knows one clock only: there
+the registers of the submodules decide. It is not for components with a memory of their own."""
 
 import re
 from pathlib import Path
@@ -31,9 +31,10 @@ _SAME, _INDUCTION, _PAIRED = (
 )
 _MITER = "miter -equiv -make_assert -flatten gold gate pair; hierarchy -top pair; opt_expr; opt_merge; opt_clean"
 #: The proofs. A register that only one of both has, since nothing needs it any more, stays closed, and can have any
-#: content.
+#: content: without its initial one being taken away, ``sat`` would take it for what the register holds.
 _CUT_OPEN = (
-    "opt_clean -purge; expose -shared -dff -evert-dff gold gate; expose -shared -evert gold/c:* gate/c:*; "
+    "setattr -unset init w:*; opt_clean -purge; expose -shared -dff -evert-dff gold gate; "
+    "expose -shared -evert gold/c:* gate/c:*; "
     f"{_MITER}; sat -seq 1 -prove-asserts -ignore_unknown_cells -timeout {_SECONDS} pair"
 )
 #: Names of wires other than registers are taken away, or these would be paired, too, whether they matter or not.
@@ -113,14 +114,18 @@ def unreached(numbers, directory):
     text = (directory / "mutants.il").read_text()
     if not numbers or _MEMORY.search(_module(text)):
         return set()
-    if _ASYNCHRONOUS in text:
-        way, marker = f"{_FLAT}; memory_map; opt_clean; {_CUT_OPEN}", _SAME
-    elif _MEMORY.search(text):
+    ways = [(f"{_FLAT}; memory_map; opt_clean; {_CUT_OPEN}", _SAME)]
+    if _MEMORY.search(text) and _ASYNCHRONOUS not in text:
         orders = (directory / "mutate.ys").read_text().splitlines()
         numbers = [
             number for number in numbers if " -port clk " not in orders[number - 1]
         ]  # this induction, too, knows one clock only
-        way, marker = f"{_FLAT}; {_BY_PAIRS}", _PAIRED
-    else:
-        way, marker = _FROM_RESET, _INDUCTION
-    return {numbers[index] for index in _proved(_proofs(numbers, directory, way), len(numbers), marker, directory)}
+        ways = [(f"{_FLAT}; {_BY_PAIRS}", _PAIRED)]
+    elif _ASYNCHRONOUS not in text:
+        ways.append((_FROM_RESET, _INDUCTION))
+    alike = set()
+    for way, marker in ways:
+        left = [number for number in numbers if number not in alike]
+        proved = _proved(_proofs(left, directory, way), len(left), marker, directory) if left else ()
+        alike |= {left[index] for index in proved}
+    return alike

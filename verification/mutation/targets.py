@@ -132,6 +132,7 @@ TARGETS = {
         _cab("vme/transfer", "transfer"),
         _cab("vme/vme", "16 MHz", checks=("beginning", "bench", "parts")),
         _cab("vme/window", "16 MHz", "Window"),
+        _ipsc2("board", "2 dimensions"),
         _ipsc2("element", "channel 1 of 7"),
         _ipsc2("frames", "short"),
         _ipsc2("origin", "3 dimensions"),

@@ -25,7 +25,7 @@ FOLDERS = {
     "hub/port": set(),
     "cab": {"cab"},
     "cab/vme": set(),
-    "ipsc2": {"board"},
+    "ipsc2": set(),
     "ipsc2/node": {"node"},
     "link": {"crossing", "parallel"},
 }

@@ -85,8 +85,11 @@ def test_a_part_of_a_transposition_has_the_numbers_in_their_places(transform):
     matrix = [[complex(row, column) for column in range(3)] for row in range(5)]
 
     class Cab:
-        def compute(self, microseconds):
+        def compute(self, work):
             pass
+
+        def compute_us(self, work):
+            return work.microseconds
 
     found = transform.transposed(None, Team(("alone",), 0), Meter(Cab()), matrix, 3)
     assert found == [[complex(row, column) for row in range(5)] for column in range(3)]

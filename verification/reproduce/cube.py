@@ -169,7 +169,7 @@ def nodes():
 @cache
 def rate():
     """D1: a channel, from memory to memory."""
-    short, long = (_message("hypercube:1", words, "NODE1") for words in (_SHORT, _LONG))
+    short, long = (_message("hypercube:2", words, "NODE1") for words in (_SHORT, _LONG))
     mbyte = (_LONG - _SHORT) * WORD_BYTES / ((long - short) * _cycle_s()) / 1e6
     how = f"messages of {_SHORT * WORD_BYTES} and {_LONG * WORD_BYTES} bytes to a neighbour, from memory to memory: "
     return Found(round(mbyte, 3), f"{how}the difference of their bytes by that of their times")

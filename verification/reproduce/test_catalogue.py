@@ -5,7 +5,7 @@ import pytest
 from nectar.verification.reproduce.catalogue import FACTS
 from nectar.verification.reproduce.facts import Rule, Verdict
 
-#: Facts that have a simulation with cocotb of their own, or run for long.
+#: Facts that have a simulation with cocotb or a compiled HUB of their own, or run for long.
 LONG = {
     "C1.out",
     "C1.in",
@@ -16,7 +16,10 @@ LONG = {
     "H2.time",
     "H3.cycles",
     "H3.time",
+    "H4",
+    "H5",
     "H6",
+    "H14",
     "S13.circuit",
     "S13.nodes",
     "S7.nodes",

@@ -9,6 +9,9 @@ from nectar.verification.reproduce import pins
 from nectar.verification.reproduce.catalogue import FACTS
 from nectar.verification.reproduce.facts import Verdict
 
+#: To compile the HUB of 16 ports takes half a minute.
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "spoil, value",

@@ -9,6 +9,7 @@ import pytest
 
 from nectar.hdl.host.events import EventGroup
 from nectar.sim import build
+from nectar.sim.machines.nectar import boards_of
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
@@ -186,7 +187,7 @@ def test_a_thread_sanitiser_finds_nothing(boards):
     runtime = subprocess.run([*command, "-print-file-name=libtsan.so"], capture_output=True, text=True).stdout.strip()
     if not os.path.isabs(runtime):
         pytest.skip("the compiler has no thread sanitiser")
-    simulator = _Sanitised((4,), "prototype", None, None, fast=["fastcab", "fasthub4"])
+    simulator = _Sanitised(boards_of((4,)), None, None, fast=["fastcab", "fasthub4"])
     library = simulator.make("sanitised", ".so", [*build._CORE, *build._RTL], ["-shared"])
     outcome = subprocess.run(
         [sys.executable, "-c", _UNDER_SANITISER, library, boards],

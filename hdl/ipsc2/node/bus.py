@@ -59,9 +59,11 @@ class Bus(wiring.Component):
         DMA that writes a word; all but ``in_done`` stay until it is 1.
     out_wants, out_address, out_data, out_done : In, In, Out, Out
         DMA that reads a word.
-    register, register_write, register_act, register_data : Out
-        Number of a register's word, whether it is written, the cycle in which it is read or written, and what is
-        written.
+    register, register_write, register_data : Out
+        What the CPU names: number of a register's word, whether it is written, and what is written; from the second
+        cycle of its access to the last one.
+    register_act : Out(1)
+        The cycle in which a register is read or written.
     register_value, register_error : In
         What the register holds, and whether the access is a bus error, in the cycle of ``register_act``.
     quiet : Out(1)
@@ -113,10 +115,13 @@ class Bus(wiring.Component):
         left = Signal(range(DMA_CYCLES))
         begins = Signal()
         picked = Signal(3)
-        address = Signal(ADDRESS_BITS)
-        writes = Signal()
-        select = Signal(_LANES)
-        data = Signal(_WIDTH)
+        # The access, which means nothing without an owner.
+        word = Signal(max(_REGISTER_BITS, len(read.addr)), reset_less=True)
+        in_memory = Signal(reset_less=True)
+        in_registers = Signal(reset_less=True)
+        writes = Signal(reset_less=True)
+        select = Signal(_LANES, reset_less=True)
+        data = Signal(_WIDTH, reset_less=True)
         acts = Signal()
         wants = Cat(self.cpu.valid, self.in_wants, self.out_wants)
 
@@ -139,7 +144,9 @@ class Bus(wiring.Component):
                 m.d.sync += [
                     left.eq(CPU_CYCLES - 2),
                     last.eq(CPU),
-                    address.eq(self.cpu.address),
+                    word.eq(self.cpu.address[2:]),
+                    in_memory.eq(self.cpu.address < self.memory_bytes),
+                    in_registers.eq(self.cpu.address >= BASE),
                     writes.eq(self.cpu.write),
                     select.eq(self.cpu.select),
                     data.eq(self.cpu.write_data),
@@ -148,7 +155,9 @@ class Bus(wiring.Component):
                 m.d.sync += [
                     left.eq(DMA_CYCLES - 2),
                     last.eq(Mux(picked[IN], IN, OUT)),
-                    address.eq(Mux(picked[IN], self.in_address, self.out_address) << 2),
+                    word.eq(Mux(picked[IN], self.in_address, self.out_address)),
+                    in_memory.eq(1),
+                    in_registers.eq(0),
                     writes.eq(picked[IN]),
                     select.eq(-1),
                     data.eq(self.in_data),
@@ -159,23 +168,20 @@ class Bus(wiring.Component):
             m.d.sync += owner.eq(0)
 
         # The memory is read two cycles before the access is done, and written a cycle before.
-        in_memory = Signal()
-        in_registers = Signal()
-        was_register = Signal()
-        value = Signal(_WIDTH)
-        failed = Signal()
+        value = Signal(_WIDTH, reset_less=True)
+        refused = Signal(reset_less=True)
+        served = Signal()
         done = Signal()
+        m.d.sync += [value.eq(self.register_value), refused.eq(self.register_error)]
         m.d.comb += [
             acts.eq((owner != 0) & (left == 1)),
             done.eq((owner != 0) & (left == 0)),
-            in_memory.eq(address < self.memory_bytes),
-            in_registers.eq(owner[CPU] & (address >= BASE)),
-            read.addr.eq(address[2 : 2 + len(read.addr)]),
+            read.addr.eq(word),
             read.en.eq(acts),
-            write.addr.eq(read.addr),
+            write.addr.eq(word),
             write.data.eq(data),
             write.en.eq(Mux(acts & writes & in_memory, select, 0)),
-            self.register.eq(address[2 : 2 + _REGISTER_BITS]),
+            self.register.eq(word),
             self.register_write.eq(writes),
             self.register_data.eq(data),
             self.register_act.eq(acts & in_registers & select.all()),
@@ -183,21 +189,15 @@ class Bus(wiring.Component):
             self.in_done.eq(done & owner[IN]),
             self.out_done.eq(done & owner[OUT]),
             self.cpu.done.eq(done & owner[CPU]),
-            self.cpu.error.eq(self.cpu.done & failed),
+            served.eq(in_memory | in_registers & select.all() & ~refused),
+            self.cpu.error.eq(self.cpu.done & ~served),
         ]
-        with m.If(acts):
-            m.d.sync += [
-                was_register.eq(in_registers),
-                value.eq(self.register_value),
-                failed.eq(~in_memory & ~(in_registers & select.all() & ~self.register_error)),
-            ]
-        with m.If(self.cpu.done & ~writes & ~failed):
-            m.d.comb += self.cpu.read_data.eq(Mux(was_register, value, read.data))
+        with m.If(self.cpu.done & ~writes & served):
+            m.d.comb += self.cpu.read_data.eq(Mux(in_memory, read.data, value))
         if platform == "formal":
-            self.probes = SimpleNamespace(owner=owner, left=left, address=address)
+            self.probes = SimpleNamespace(owner=owner, left=left)
         m.d.comb += [
             Assert(last <= OUT, "a user had it before"),
             Assert((owner & (owner - 1)) == 0, "one has the bus"),
-            Assert(~(acts & ~owner[CPU]) | in_memory, "DMA stays in memory"),
         ]
         return m

@@ -5,7 +5,7 @@ checksum word with EOM, the destination checks and strips it. The paper does not
 ``docs/ipsc2-node.md``, "Checksum".
 """
 
-from amaranth.hdl import Cat, Mux
+from amaranth.hdl import Cat
 
 __all__ = ["CHECKSUM_BITS", "START", "advance", "checksum"]
 
@@ -17,11 +17,17 @@ START = 0xFFFF
 _POLYNOMIAL = 0x8408
 
 
-def advance(value, data):
-    """The checksum behind the bits ``data``, bit 0 first, if it was ``value`` before; Amaranth values."""
-    for bit in data:
-        value = Cat(value[1:], 0) ^ Mux(value[0] ^ bit, _POLYNOMIAL, 0)
-    return value
+def advance(value, data=(), zeros=0):
+    """The checksum behind the bits ``data``, bit 0 first, and so many ``zeros``, if it was ``value`` before; Amaranth
+    values.
+
+    Each bit is the parity of some of these bits, since the division is linear."""
+    rows = [{bit} for bit in range(CHECKSUM_BITS)]  # which bits of value and data each bit is the parity of
+    for taken in [*({CHECKSUM_BITS + place} for place in range(len(data))), *[set()] * zeros]:
+        out = rows[0] ^ taken
+        rows = [row ^ (out if _POLYNOMIAL >> bit & 1 else set()) for bit, row in enumerate([*rows[1:], set()])]
+    bits = Cat(value, data)
+    return Cat(Cat(bits[bit] for bit in sorted(row)).xor() for row in rows)
 
 
 def checksum(words):

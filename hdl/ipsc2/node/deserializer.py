@@ -6,7 +6,7 @@ passes its state and the end of the message on to the node. Cycles and the ends 
 ``docs/ipsc2-node.md``.
 """
 
-from amaranth.hdl import Assert, C, Cat, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, ResetInserter, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -72,18 +72,18 @@ class Deserializer(wiring.Component):
         m.d.comb += closed.eq(~self.sink.open)
         m.submodules.frames = frames = ResetInserter(closed)(Frames(SHORT_PROBE_PAIRS))
         known = Signal()  # the probe is there
-        carries = Signal()  # the frame is no nibble
-        unit = Signal(WORD_BITS)
+        carries = Signal(reset_less=True)  # the frame is no nibble
+        unit = Signal(WORD_BITS - PAIR_BITS, reset_less=True)  # what has come of its data
         unit_next = Signal(WORD_BITS)
-        low = Signal(WORD_BITS)
+        low = Signal(WORD_BITS, reset_less=True)
         odd = Signal()  # low is the first half of a word
-        held = Signal(2 * WORD_BITS)
+        held = Signal(2 * WORD_BITS, reset_less=True)
         full = Signal()  # there is a word in held
         lost = Signal()
         ignores = Signal()  # until the circuit is closed
-        value = Signal(CHECKSUM_BITS, init=START)
+        value = Signal(CHECKSUM_BITS, reset_less=True)
         value_next = Signal(CHECKSUM_BITS)
-        final = Signal(InWord)
+        final = Signal(data.StructLayout({"data": 2 * WORD_BITS, "bad": 1, "cut": 1}), reset_less=True)
         waits = Signal()  # final is to be given on
         passes = Signal()
         arrives = Signal()  # a frame with data has arrived
@@ -93,24 +93,29 @@ class Deserializer(wiring.Component):
             frames.data.eq(self.sink.data),
             frames.strobe.eq(self.sink.strobe & ~ignores),
             frames.probe.eq(~known),
-            unit_next.eq(Cat(unit[PAIR_BITS:], self.sink.data)),
-            value_next.eq(advance(value, [self.sink.data[n] for n in range(PAIR_BITS)])),
+            unit_next.eq(Cat(unit, self.sink.data)),
+            value_next.eq(advance(value, self.sink.data)),
             arrives.eq(frames.ends & carries),
-            self.sink.ready.eq(known & self.room & ~waits & ~ignores),
-            cut.eq(self.receiving & (closed | self.drop) & ~(arrives & frames.last)),
+            self.sink.ready.eq(known & self.room & ~waits),
+            cut.eq(self.receiving & (closed | self.drop) & ~frames.last),
         ]
         with m.If(frames.data_begins):
             m.d.sync += carries.eq(1)
         with m.Elif(frames.nibble_begins):
             m.d.sync += carries.eq(0)
+        with m.If(frames.data_begins & ~known):
+            m.d.sync += value.eq(START)
         with m.If(frames.strobe & carries & (frames.place > RDY_PLACE)):
-            m.d.sync += [unit.eq(unit_next), value.eq(value_next)]
+            m.d.sync += [unit.eq(unit_next[PAIR_BITS:]), value.eq(value_next)]
 
         # Words: each is given on when the next one is whole, since the last one tells how the message has ended.
         m.d.comb += [
-            passes.eq(arrives & known & odd & full & ~frames.last),
+            passes.eq(arrives & odd & full & ~frames.last),
             self.words.valid.eq(waits | passes),
-            self.words.payload.eq(Mux(waits, final.as_value(), held)),
+            self.words.payload.data.eq(Mux(waits, final.data, held)),
+            self.words.payload.last.eq(waits),
+            self.words.payload.bad.eq(waits & final.bad),
+            self.words.payload.cut.eq(waits & final.cut),
         ]
         with m.If(waits & self.words.ready):
             m.d.sync += waits.eq(0)
@@ -118,34 +123,25 @@ class Deserializer(wiring.Component):
             m.d.sync += lost.eq(1)
         with m.If(self.sink.open & ~ignores):
             m.d.sync += self.receiving.eq(1)
-        with m.If(arrives & ~known):
-            short = unit_next[WORD_BITS - _SHORT_BITS :]
-            m.d.sync += [
-                known.eq(1),
-                low.eq(short),
-                odd.eq(1),
-                value.eq(advance(value_next, [C(0, 1)] * (WORD_BITS - _SHORT_BITS))),
-            ]
-        with m.Elif(arrives & ~frames.last):
-            m.d.sync += odd.eq(~odd)
+        short = unit_next[WORD_BITS - _SHORT_BITS :]
+        with m.If(arrives):
+            m.d.sync += [known.eq(1), odd.eq(~odd), low.eq(Mux(known, unit_next, short))]
             with m.If(odd):
                 m.d.sync += [held.eq(Cat(low, unit_next)), full.eq(1)]
-            with m.Else():
-                m.d.sync += low.eq(unit_next)
+            with m.If(~known):
+                m.d.sync += value.eq(advance(value_next, zeros=WORD_BITS - _SHORT_BITS))
         over = Signal()
-        m.d.comb += over.eq(cut | arrives & frames.last)
+        m.d.comb += over.eq(cut | frames.last)
         with m.If(over):
             m.d.sync += [self.receiving.eq(0), ignores.eq(self.sink.open & ~frames.last)]
-            with m.If(~waits | self.words.ready):
-                m.d.sync += [
-                    final.data.eq(Mux(full, held, low)),
-                    final.last.eq(1),
-                    final.bad.eq(cut | lost | (value_next != 0)),
-                    final.cut.eq(cut | odd),
-                    waits.eq(1),
-                ]
-        with m.If(over | ~self.receiving & ~self.sink.open):
-            m.d.sync += [known.eq(0), odd.eq(0), full.eq(0), lost.eq(0), low.eq(0), value.eq(START)]
+            m.d.sync += [waits.eq(1), known.eq(0), odd.eq(0), full.eq(0), lost.eq(0)]
+        with m.If(~waits | self.words.ready):
+            # A word that is not full is the probe alone, or not even that.
+            m.d.sync += [
+                final.data.eq(Mux(full, held, Mux(known, low[:_SHORT_BITS], 0))),
+                final.bad.eq(cut | lost | (value_next != 0)),
+                final.cut.eq(cut | odd),
+            ]
         with m.If(closed):
             m.d.sync += ignores.eq(0)
         m.d.comb += Assert(~odd | known, "words come behind the probe")

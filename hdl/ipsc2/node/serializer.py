@@ -75,8 +75,7 @@ class Serializer(wiring.Component):
         give_up = Signal(reset_less=True)
         frame = Signal(PAIR_BITS * WORD_PAIRS, reset_less=True)  # what is left of it
         place = Signal(range(WORD_PAIRS), reset_less=True)
-        pairs = Signal(range(WORD_PAIRS + 1), init=WORD_PAIRS, reset_less=True)
-        counts = Signal(reset_less=True)  # the frame's data is part of the checksum
+        nibble = Signal(reset_less=True)  # it is one
         final = Signal(reset_less=True)
         value = Signal(CHECKSUM_BITS, reset_less=True)
         value_next = Signal(CHECKSUM_BITS)
@@ -84,35 +83,32 @@ class Serializer(wiring.Component):
         m.d.comb += [
             self.source.probe.eq(probe),
             self.source.data.eq(frame[:PAIR_BITS]),
-            value_next.eq(
-                Mux(counts & (place > RDY_PLACE), advance(value, [frame[n] for n in range(PAIR_BITS)]), value)
-            ),
+            # Behind RDY comes data: that of the checksum word is counted too, but nobody looks at the value then.
+            value_next.eq(Mux(place > RDY_PLACE, advance(value, self.source.data), value)),
         ]
+        m.d.sync += value.eq(value_next)
 
         # The next frame: what it carries, or a status nibble.
         loads = Signal()
         unit = Signal(WORD_BITS)
         end = Signal()
-        pauses = Signal()
+        ends = Signal()
+        m.d.comb += ends.eq(self.source.grant & (place == Mux(nibble, NIBBLE_PAIRS - 1, WORD_PAIRS - 1)))
+        with m.If(self.source.grant):
+            m.d.sync += [frame.eq(frame >> PAIR_BITS), place.eq(place + 1)]
+        with m.If(ends):
+            m.d.sync += [frame[: 2 * PAIR_BITS].eq(NIBBLE_START | 0b10 << PAIR_BITS), nibble.eq(1), place.eq(0)]
         with m.If(loads):
             m.d.sync += [
                 frame.eq(Cat(Const(DATA_START, PAIR_BITS), Const(0, 1), end, unit)),
-                pairs.eq(WORD_PAIRS),
-                counts.eq(~end),
+                nibble.eq(0),
                 final.eq(end),
+                place.eq(0),
             ]
-        with m.Elif(pauses):
-            m.d.sync += [frame.eq(NIBBLE_START | 0b10 << PAIR_BITS), pairs.eq(NIBBLE_PAIRS), counts.eq(0)]
-        with m.Elif(self.source.grant):
-            m.d.sync += frame.eq(frame >> PAIR_BITS)
-        with m.If(loads | pauses):
-            m.d.sync += place.eq(0)
-        with m.Elif(self.source.grant):
-            m.d.sync += place.eq(place + 1)
+        with m.If(ends & self.source.allow):
+            m.d.sync += waits.eq(0)
         with m.If(self.words.ready):
             m.d.sync += [high.eq(word.data[WORD_BITS:]), waits.eq(1), ended.eq(word.last)]
-        with m.If(self.source.grant):
-            m.d.sync += value.eq(value_next)
 
         def leave():
             """The message is over; its words that are still to come are dropped."""
@@ -121,7 +117,7 @@ class Serializer(wiring.Component):
             with m.Else():
                 m.next = "DROP"
 
-        with m.If(self.abort & self.busy & ~final):
+        with m.If(self.abort & self.busy & ~final & ~end):
             m.d.sync += give_up.eq(1)
         with m.FSM():
             with m.State("IDLE"):
@@ -133,7 +129,7 @@ class Serializer(wiring.Component):
                 m.d.comb += [
                     self.busy.eq(1),
                     self.source.request.eq(~give_up),
-                    self.refused.eq(self.source.refused & ~give_up),
+                    self.refused.eq(self.source.refused),
                     self.aborted.eq(give_up & ~self.source.grant),
                 ]
                 with m.If(self.source.grant):
@@ -142,7 +138,7 @@ class Serializer(wiring.Component):
                     leave()
             with m.State("SEND"):
                 m.d.comb += self.busy.eq(1)
-                with m.If(self.source.grant & (place == pairs - 1)):
+                with m.If(ends):
                     with m.If(final):
                         m.d.comb += [self.sent.eq(~give_up), self.aborted.eq(give_up)]
                         leave()
@@ -150,14 +146,10 @@ class Serializer(wiring.Component):
                         m.d.comb += [loads.eq(1), unit.eq(~value_next), end.eq(1)]
                     with m.Elif(self.source.allow & waits):
                         m.d.comb += [loads.eq(1), unit.eq(high)]
-                        m.d.sync += waits.eq(0)
                     with m.Elif(self.source.allow & ended):
                         m.d.comb += [loads.eq(1), unit.eq(value_next), end.eq(1)]
-                        m.d.sync += give_up.eq(0)
                     with m.Elif(self.source.allow & self.words.valid):
                         m.d.comb += [self.words.ready.eq(1), loads.eq(1), unit.eq(word.data[:WORD_BITS])]
-                    with m.Else():
-                        m.d.comb += pauses.eq(1)
             with m.State("DROP"):
                 m.d.comb += self.words.ready.eq(1)
                 with m.If(self.words.valid & word.last):

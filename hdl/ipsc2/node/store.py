@@ -58,8 +58,8 @@ class Store(wiring.Component):
     Timing
     ------
     A word that has a place is taken in the cycle of ``done``, another one in a cycle. ``arrived`` is 1 from the cycle
-    behind that of the last word on. ``arm`` while a message is being stored is ignored, as is ``set_body`` while the
-    message uses the body.
+    behind that of the last word on. ``arm`` while a message is being stored is ignored, from the cycle on in which its
+    first word is taken, as is ``set_body`` while the message uses the body.
     """
 
     def __init__(self, memory_bytes):
@@ -130,19 +130,18 @@ class Store(wiring.Component):
                 self.too_long.eq(0),
             ]
         with m.If(taken):
-            m.d.sync += begun.eq(1)
-            with m.If(~there):
-                m.d.sync += self.too_long.eq(1)
-            with m.Else():
+            # The address of a head without words means nothing.
+            m.d.sync += [begun.eq(1), head.address.eq(head.address + 1), head.words.eq(head.words - in_head)]
+            with m.If(there):
                 m.d.sync += stored.eq(stored + 1)
-                with m.If(in_head):
-                    m.d.sync += [head.address.eq(head.address + 1), head.words.eq(head.words - 1)]
-                with m.Else():
-                    m.d.sync += [
-                        body.address.eq(body.address + 1),
-                        body.words.eq(body.words - 1),
-                        self.in_body.eq(1),
-                    ]
+            with m.Else():
+                m.d.sync += self.too_long.eq(1)
+            with m.If(there & ~in_head):
+                m.d.sync += [
+                    body.address.eq(body.address + 1),
+                    body.words.eq(body.words - 1),
+                    self.in_body.eq(1),
+                ]
             with m.If(word.last):
                 m.d.sync += [
                     begun.eq(0),

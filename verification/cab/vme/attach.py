@@ -6,6 +6,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, Timer
 
+from nectar.verification.harness import Port
+
 from .backplane import point
 
 __all__ = ["Inside", "Plug"]
@@ -40,21 +42,23 @@ class Plug:
 
     def __init__(self, dut, bus, slot=1, period_ps=62_500, name="cab", prefix=_PINS):
         self.dut, self.bus, self.slot, self.period_ps, self.name, self.prefix = dut, bus, slot, period_ps, name, prefix
-        self._handles = {}
+        self._ports = {}
         self._driven = {}
         self.tasks = []  # what runs until it is unplugged
         self._set_all()
 
-    def _pin(self, name):
-        if name not in self._handles:
-            self._handles[name] = getattr(
-                self.dut, self.prefix + name[len(_PINS) :] if name.startswith(_PINS) else name
-            )
-        return self._handles[name]
+    def _name(self, name):
+        return self.prefix + name[len(_PINS) :] if name.startswith(_PINS) else name
+
+    def _port(self, name):
+        found = self._ports.get(name)
+        if found is None:
+            found = self._ports[name] = Port(self._name(name))
+        return found
 
     def get(self, name):
         """Value of a pin."""
-        return int(self._pin(name).value)
+        return self._port(name).value
 
     def put(self, **values):
         """Drives pins, those that are not driven to these values already."""
@@ -62,7 +66,7 @@ class Plug:
             value = int(value)
             if self._driven.get(name) != value:
                 self._driven[name] = value
-                self._pin(name).value = value
+                self._port(name).value = value
 
     def _set_all(self):
         level = self.bus.level
@@ -131,7 +135,7 @@ class Plug:
     def _follow(self, pins, action, *arguments):
         async def run(pin):
             while True:
-                await self._pin(pin).value_change
+                await getattr(self.dut, self._name(pin)).value_change
                 action(*arguments)
 
         for pin in pins:

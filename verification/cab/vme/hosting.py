@@ -4,6 +4,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
+from nectar.verification.harness import Port
+
 __all__ = ["Host", "HostPlug"]
 
 
@@ -17,13 +19,13 @@ class HostPlug:
 
     def _pin(self, name):
         if name not in self._pins:
-            self._pins[name] = getattr(self.dut, name, None)
+            self._pins[name] = Port(name) if hasattr(self.dut, name) else None
         return self._pins[name]
 
     def get(self, name):
         """Value of a pin; 0 of one that is not there."""
         pin = self._pin(name)
-        return 0 if pin is None else int(pin.value)
+        return 0 if pin is None else pin.value
 
     def put(self, **values):
         """Drives pins; those that are not there are left out."""

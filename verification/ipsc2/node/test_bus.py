@@ -72,6 +72,8 @@ class Reference:
             return expected
         self.left -= 1
         address, write, select, data = self.access
+        if self.user == 0:
+            expected |= {"register_write": write, "register_data": data, "register": address >> 2 & 0x3FF}
         if self.left == 1:
             self.answer = self._act(inputs, expected, address, write, select, data)
         elif self.left == 0:
@@ -95,8 +97,7 @@ class Reference:
                     self.memory[address >> 2] = (value or 0) & ~mask | data & mask
             return value, 0
         if address >= BASE and select == 15:
-            expected |= {"register_act": 1, "register_write": write, "register": address >> 2 & 0x3FF}
-            expected |= {"register_data": data} if write else {}
+            expected["register_act"] = 1
             return inputs["register_value"], inputs["register_error"]
         return 0, 1
 
@@ -112,7 +113,10 @@ def stimulus(model, densities, held):
         held["cpu"] = None
     if not held.get("cpu") and random.random() < densities[0]:
         where = random.choice(
-            [address()] * 6 + [top + random.randrange(64), BASE + random.randrange(4096), BASE - 1, (1 << 24) - 1]
+            [address()] * 6
+            + [top + random.randrange(64), top, BASE, BASE + random.randrange(4096), BASE - 1, (1 << 24) - 1]
+            + [address() | 1 << random.randrange(top.bit_length() - 1, 24), random.getrandbits(24)]
+            + [(BASE + random.randrange(4096)) ^ 1 << random.randrange(12, 24)]
         )
         select = random.choice([15, 15, 15, random.getrandbits(4)])
         held["cpu"] = (where, random.getrandbits(1), select, random.getrandbits(32))

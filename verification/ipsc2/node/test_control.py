@@ -130,7 +130,8 @@ async def registers_do_what_the_page_says(dut):
                 # As long as it may be, now and then: all bits of the time are used.
                 longest = left if model.armed else (1 << 32) - 1
                 yield {
-                    **(access(model) if random.random() < density else {"register": random.getrandbits(10)}),
+                    **access(model),
+                    "act": random.random() < density,
                     **{name: random.random() < 0.1 for name in (*EVENTS, "arrived")},
                     "status": random.getrandbits(32),
                     "result": random.getrandbits(32),
@@ -140,6 +141,26 @@ async def registers_do_what_the_page_says(dut):
                 }
 
         await clock.follow(model.step, stimuli())
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def an_area_outside_of_memory_is_refused_by_each_bit(dut):
+    """docs/ipsc2-node.md, "DMA": of its address, of its size, and of the two together."""
+    clock = Lockstep(dut, INPUTS)
+    await clock.start()
+    model = Reference()
+    idle = dict.fromkeys(INPUTS, 0) | {"areas__ready": 1}
+
+    def stimuli():
+        for name, address in ADDRESSES.items():
+            places = [(0, SIZE // 4), (SIZE - 4, 1), (SIZE, 0), (4, SIZE // 4)]
+            places += [(1 << bit, 1) for bit in range(2, 24)] + [(0, 1 << bit) for bit in range(22)]
+            places += [(1 << bit, (1 << bit) >> 2) for bit in range(2, 24)]
+            for place, words in places:
+                for register, data in ((address, place), (name, words)):
+                    yield idle | {"register": REG[register].offset // 4, "write": 1, "act": 1, "data": data}
+
+    await clock.follow(model.step, stimuli())
 
 
 bench = Bench(__name__, {"4 kbyte": lambda: Control(SIZE)}, ports_only=True)

@@ -26,10 +26,18 @@ def units(words):
     return [unit for word in words for unit in (word & 0xFFFF, word >> 16)]
 
 
-def pairs(probe, data, nibbles=0.3, flip=None):
-    """The pairs of a message: the probe, then ``data`` with its checksum. ``flip``: number of a data bit that flips."""
+def burst(rest):
+    """The bits of a checksum word that must flip together for the division to leave ``rest``."""
+    for _ in range(16):
+        rest = (rest << 1 & 0xFFFF) ^ (0x0811 if rest >> 15 else 0)  # the polynomial, backwards
+    return rest
+
+
+def pairs(probe, data, nibbles=0.3, flip=None, wrong=0):
+    """The pairs of a message: the probe, then ``data`` with its checksum. ``flip``: number of a data bit that flips;
+    ``wrong``: bits of the checksum that do."""
     found = short_probe(probe, ready=random.getrandbits(1)) + nibble(random.getrandbits(1))
-    wire = [*data, checksum([probe, *data])]
+    wire = [*data, checksum([probe, *data]) ^ wrong]
     for place, value in enumerate(wire):
         while random.random() < nibbles:
             found += nibble(random.getrandbits(1))
@@ -92,6 +100,40 @@ def whole(words, bad=0):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def behind_a_reset_there_is_no_message(dut):
+    """Nothing is coming in, nothing has ended, and RDY is 0."""
+    rig = Rig(dut)
+    await rig.start()
+    rig.room = 1
+    for _ in range(6):
+        assert not await rig.cycle()
+    assert not rig.found and not any(rig.readies)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_reset_forgets_the_message(dut):
+    """Wherever it comes: also a word that waits; the next message is whole."""
+    rig = Rig(dut)
+    await rig.start()
+    for _ in range(40):
+        probe, *data = units(message(random.choice([1, 3])))
+        row = pairs(probe, data)
+        rig.takes = random.getrandbits(1)
+        await rig.bring(row[: random.randrange(1, len(row) + 1)])
+        rig.clock.drive(sink__strobe=0)
+        await rig.clock.reset()
+        rig.found.clear()
+        rig.takes = 1
+        await rig.close(3)
+        assert not rig.found
+        words = message(2)
+        probe, *data = units(words)
+        await rig.bring(pairs(probe, data))
+        await rig.drain()
+        assert rig.found == whole(words)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def messages_arrive_without_their_checksum(dut):
     """D2, D3; docs/ipsc2-node.md, "Deserializer": words, the last one marked; none is bad."""
     for pause in (0, 0.3, 0.8):
@@ -132,6 +174,24 @@ async def every_bit_that_flips_is_found(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def each_remainder_but_zero_is_found(dut):
+    """docs/ipsc2-node.md, "Checksum": each burst in the checksum word, also those of which the division leaves a single
+    bit."""
+    rig = Rig(dut)
+    await rig.start()
+    for bit in range(16):
+        words = message(2)
+        probe, *data = units(words)
+        wrong = burst(1 << bit)
+        assert checksum([probe, *data, checksum([probe, *data]) ^ wrong]) == 1 << bit
+        rig.found.clear()
+        await rig.bring(pairs(probe, data, 0, wrong=wrong))
+        await rig.close()
+        await rig.drain()
+        assert rig.found == whole(words, BAD)
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def ready_follows_the_room_once_the_probe_is_there(dut):
     """D3; docs/ipsc2-node.md, "Deserializer"."""
     rig = Rig(dut, 0.2)
@@ -162,17 +222,21 @@ async def the_last_word_waits_and_holds_off_the_next_message(dut):
         rig = Rig(dut)
         await rig.start()
         rig.room = 1
-        words, after = message(1), message(2)
+        words, after = message(random.choice([1, 2])), message(2)
         probe, *data = units(words)
-        await rig.bring(pairs(probe, data))
+        row = pairs(probe, data)
+        await rig.bring(row[:-1])
+        rig.takes = random.getrandbits(1)
+        await rig.bring(row[-1:])
         rig.takes = 0
         await rig.close()
+        before = len(rig.found)
         rig.readies.clear()
         await rig.bring(short_probe(1) + nibble(0) * 3)
         assert not any(rig.readies)
         await rig.bring(word(checksum([1]) ^ 0xFFFF, end=True))
         await rig.close()
-        assert not rig.found
+        assert len(rig.found) == before == len(words) - 1
         await rig.drain()
         assert rig.found == whole(words)
         probe, *data = units(after)

@@ -113,7 +113,7 @@ class Rig:
     def __init__(self, dut, router, pause=0.0):
         self.clock, self.router, self.pause = StepClock(dut), router, pause
         self.words, self.events, self.offer = deque(), [], None
-        self.abort = False
+        self.abort = self.busy = False
 
     async def start(self):
         await self.clock.start(*INPUTS)
@@ -141,8 +141,8 @@ class Rig:
         if pin("source__request") and pin("source__probe") in self.router.refuses:
             self.clock.drive(source__refused=1)
             await self.clock.settle()
-        busy = pin("busy")
-        assert busy or not (pin("source__request") or grant)
+        self.busy = pin("busy")
+        assert self.busy or not (pin("source__request") or grant)
         if self.offer is not None and pin("words__ready"):
             self.offer = None
         ended = self.router.sample(pin("source__request"), pin("source__probe"), pin("source__data"))
@@ -251,12 +251,18 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
             wait = random.randrange(10, 60)
         else:
             wait = random.randrange(150)
-        told = []
+        once, given_up, told = random.getrandbits(1), None, []
         while not told and rig.clock.cycles < 1000:
-            rig.abort = rig.clock.cycles >= wait
+            now = rig.clock.cycles
+            rig.abort = now >= wait and (not once or rig.busy and given_up is None)
             told = await rig.cycle()
+            if rig.abort and rig.busy and given_up is None:
+                given_up = now
         rig.abort, router.allows = False, True
         assert told in (["sent"], ["aborted"]), "it ends without allow data"
+        # The checksum word is chosen with the last pair of the frame before.
+        if told == ["sent"]:
+            assert given_up is None or given_up >= now - WORD_PAIRS, "it was given up in time"
         first = len(rig.events)
         done = len(router.done)
         for frames in router.done:

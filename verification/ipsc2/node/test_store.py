@@ -48,10 +48,10 @@ class Reference:
         uses_body = self.begun and self.in_body
         if inputs["set_body"] and not uses_body:
             self.body = [inputs["body"] % WORDS, inputs["body"] >> BITS]
-        if inputs["arm"] and not self.begun:
+        if inputs["arm"] and not self.begun and not taken:
             self.head = [inputs["head"] % WORDS, inputs["head"] >> BITS]
             self.armed, self.arrived, self.stored, self.in_body, self.too_long = True, False, 0, 0, 0
-        elif taken:
+        if taken:
             self.begun = True
             if place is None:
                 self.too_long = 1
@@ -71,7 +71,7 @@ class Reference:
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def messages_fill_the_head_and_then_the_body(dut):
     """D5; docs/ipsc2-node.md, "DMA": a body that is not used stays; words without a place are dropped and told of; the
-    registers are written at any time in which nothing begins at the same time."""
+    registers are written at any time in which DMA has not the bus."""
     rounds = [(0.3, 0.3, 4), (0.1, 0.05, 6), (0.6, 0.9, 4), (0.01, 0.3, WORDS), (0.004, 0.5, WORDS)]
     for ends, arms, most in [*rounds, (0.04, 0.4, 20), (0.1, 0.4, WORDS)]:
         clock = Lockstep(dut, INPUTS)
@@ -91,15 +91,14 @@ async def messages_fill_the_head_and_then_the_body(dut):
                     word |= (random.random() < ends) << 32
                     word |= random.getrandbits(2) << 33 if word >> 32 else 0
                 there = model.place() is not None
+                # When a word has been written DMA has the bus, so the CPU does nothing then.
                 done = model.armed and valid and there and random.random() < 0.4
                 takes = model.armed and valid and (done or not there)
-                # The place of a body that a word is under way to does not change: no CPU has the bus then.
-                quiet = not (model.armed and valid)
                 yield {
                     "head": place(),
-                    "arm": (quiet or model.begun and not takes) and random.random() < arms,
+                    "arm": not done and random.random() < arms,
                     "body": place(),
-                    "set_body": quiet and random.random() < 0.2,
+                    "set_body": not done and random.random() < 0.2,
                     "words__payload": word,
                     "words__valid": valid,
                     "done": done,
@@ -107,6 +106,28 @@ async def messages_fill_the_head_and_then_the_body(dut):
                 valid = valid and not takes
 
         await clock.follow(model.step, stimuli())
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def places_as_large_as_the_memory_are_filled(dut):
+    """docs/ipsc2-node.md, "DMA": head, body or both have room for all words of the memory; then more words come."""
+    clock = Lockstep(dut, INPUTS)
+    await clock.start()
+    model = Reference()
+    idle = dict.fromkeys(INPUTS, 0)
+
+    def stimuli():
+        for head, body in ((WORDS, WORDS), (WORDS, 0), (0, WORDS), (WORDS - 1, 0), (WORDS, WORDS)):
+            for room in (WORDS - head - body, 0, 1, 3):
+                yield idle | {"head": head << BITS, "body": body << BITS, "arm": 1, "set_body": 1}
+                count = max(head + body + room, 1)
+                for number in range(count):
+                    word = random.getrandbits(32) | (number == count - 1) << 32
+                    for done in (0, 1) if model.place() is not None else (0,):
+                        yield idle | {"words__payload": word, "words__valid": 1, "done": done}
+                yield idle
+
+    await clock.follow(model.step, stimuli())
 
 
 bench = Bench(__name__, {"256 bytes": lambda: Store(SIZE)}, ports_only=True)

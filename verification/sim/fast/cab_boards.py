@@ -1,4 +1,4 @@
-"""Builds what judges the fast CAB: the program that steps it beside the RTL, and an engine that has it for a CAB."""
+"""Builds what judges the fast CAB: the program that steps it beside the RTL."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from nectar.sim import build
 from nectar.sim.machines.nectar import boards_of
 from nectar.sim.profile import PROTOTYPE
 
-__all__ = ["engine", "lockstep"]
+__all__ = ["lockstep"]
 
 _HERE = Path(__file__).resolve().parent
 _SIM = Path(build.__file__).resolve().parent
@@ -21,49 +21,21 @@ _PROGRAM = [
     _SIM / "recorder.cpp",
 ]
 
-#: The table of kinds of an engine whose CABs are fast.
-_TABLE = """#include "board.h"
-#include "fast/kinds.h"
-namespace nectar {{
-{others}
-static Kind called(Kind kind, const char* name) {{
-    kind.name = name;
-    return kind;
-}}
-static const Kind CAB = called(FAST_CAB, "cab"), VMECAB = called(FAST_VMECAB, "vmecab");
-const Kind* const KINDS[] = {{&CAB, &VMECAB, {table}nullptr}};
-}}
-"""
-
 
 class _Build(build.Build):
-    """A build with the sources of the fast CAB."""
+    """A build of the program with the sources of the fast CAB."""
 
-    def __init__(self, hub_sizes, program=(), nodes=False):
-        super().__init__(boards_of(hub_sizes, vme_period_ps=PROTOTYPE.cab_period_ps if nodes else None), None, None)
-        self._program = list(program)
-        files = [*sorted(_FAST.glob("*")), *sorted(_HERE.glob("*.h")), *self._program, Path(__file__)]
+    def __init__(self):
+        super().__init__(boards_of((), vme_period_ps=PROTOTYPE.cab_period_ps), None, None)
+        files = [*sorted(_FAST.glob("*")), *sorted(_HERE.glob("*.h")), *_PROGRAM, Path(__file__)]
         self.ours = digest(self.ours, *build.texts(file for file in files if file.is_file()))
 
     def _around(self, directory, sources):
-        """What is linked besides: the fast CAB is the engine's, or stands beside the RTL in the program."""
-        core, kinds, *_ = super()._around(directory, sources)
-        if self._program:
-            return ("lockstep", self._program), kinds, ("fastcab", _SOURCES)
-        hubs = list(self.boards)
-        others = "".join(f"extern const Kind KIND_{name};\n" for name in hubs)
-        table = "".join(f"&KIND_{name}, " for name in hubs)
-        (directory / "kinds.cpp").write_text(_TABLE.format(others=others, table=table))
-        return core, kinds, ("fastcab", _SOURCES)
+        """What is linked besides: the fast CAB stands beside the RTL."""
+        _, kinds, *_ = super()._around(directory, sources)
+        return ("lockstep", _PROGRAM), kinds, ("fastcab", _SOURCES)
 
 
 def lockstep():
     """Path of the program ``cab_lockstep.cpp``; builds it if need be. Raises BuildError."""
-    return _Build((), _PROGRAM, nodes=True).make("cablockstep", "", [], [])
-
-
-def engine(hub_sizes):
-    """Path of the engine's library whose CABs, with and without VME, are fast. Raises BuildError."""
-    made = _Build(hub_sizes)
-    del made.boards["cab"]
-    return made.make("fastcab", ".so", [*build._CORE, *build._RTL], ["-shared"])
+    return _Build().make("cablockstep", "", [], [])

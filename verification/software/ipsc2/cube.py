@@ -6,10 +6,13 @@ from contextlib import contextmanager
 from nectar.sim.machines import machine
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.ipsc2.system import CubeSystem
+from nectar.software.mpi.python import Program
+from nectar.software.mpi.world import World
 from nectar.software.nectarine import Application
 from nectar.software.nx import NX
+from nectar.verification.software.mpi.programs import calling
 
-__all__ = ["cube", "nx_on", "tasks_on"]
+__all__ = ["cube", "nx_on", "ranks_on", "tasks_on"]
 
 
 @contextmanager
@@ -41,3 +44,12 @@ def tasks_on(system, tasks, max_time_ps=10**12):
     }
     asyncio.run(application.run(max_time_ps))
     return records
+
+
+def ranks_on(system, function, size, max_time_ps=10**13):
+    """Runs ``function(MPI, MPI.COMM_WORLD)`` on so many ranks. Returns what they return."""
+    with calling(function, size) as (text, results):
+        asyncio.run(
+            World(system, Program("program.py", compile(text, "program.py", "exec"), []), size).run(max_time_ps)
+        )
+    return results

@@ -22,7 +22,6 @@ _ROOT = _HERE.parent.parent.parent
 
 #: Files that are run each time.
 QUICK = (
-    "p2p_obj",
     "p2p_obj_matched",
     "cco_obj",
     "comm",
@@ -36,6 +35,7 @@ QUICK = (
 #: All files.
 FILES = (
     *QUICK,
+    "p2p_obj",
     "p2p_buf",
     "p2p_buf_matched",
     "cco_buf",

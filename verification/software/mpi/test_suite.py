@@ -30,3 +30,19 @@ def test_the_tests_of_mpi4py_pass(name, ranks):
 def test_they_pass_with_ranks_on_nodes(name):
     outcome = run(name, 2, ("--boards", "fast", "--on-nodes"))
     assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text
+
+
+@pytest.mark.usefixtures("source_distribution")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        pytest.param(name, ranks, marks=[pytest.mark.nightly] * ((name, ranks) != ("p2p_obj_matched", 2)))
+        for name in FILES
+        for ranks in ((2, 3, 5) if name in QUICK else (2,))
+    ],
+)
+def test_they_pass_on_the_ipsc2(name, ranks):
+    """On nodes and routers in RTL."""
+    outcome = run(name, ranks, ("--machine", "ipsc2"))
+    assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text

@@ -1,0 +1,205 @@
+"""The watch of NX/2 on the RTL of the iPSC/2: nodes whose software has stopped, and slow ones (docs/nx2.md)."""
+
+import pytest
+
+from nectar.software.errors import PeerStopped, ProgramError, UnfinishedRun
+from nectar.software.ipsc2.layout import BUFFERS, Kind
+from nectar.verification.software.ipsc2.cube import cube, nx_on, tasks_on
+
+#: Microseconds from one look to the next, here: the longest message here takes 1 ms.
+PERIOD_US = 4000
+#: Node 1 stops at this time, in microseconds.
+STOP_US = 3000
+
+
+def _watched(system, period_us=PERIOD_US):
+    for node in system.cabs:
+        node.messages.watch.period_us = period_us
+
+
+async def _idle(task):
+    await task.receive(type=99)
+
+
+async def _caught(task, action):
+    """(error, microseconds from the stop on) of ``await action()``."""
+    try:
+        await action()
+    except PeerStopped as error:
+        return str(error), await task.cab.now_us() - STOP_US
+
+
+def _with_stopped(sender):
+    """What ``sender``, a task of node 0, returns when node 1 stops."""
+    with cube(1) as system:
+        _watched(system)
+        system.faults.stop("NODE1", at_us=STOP_US)
+        tasks = {"sender": (0, sender), "silent": (1, _idle)}
+        records = tasks_on(system, tasks)
+        assert all(node.memory.used == 0 for node in system.cabs[:1])
+        return records["sender"].result
+
+
+def test_a_sender_of_short_messages_hears_that_the_node_has_stopped():
+    """The hardware takes what fits into the buffers; then the node is asked, and does not answer."""
+
+    async def sender(task):
+        await task.cab.sleep(STOP_US + 100)
+
+        async def action():
+            for number in range(BUFFERS + 1):
+                await task.send("silent", b"", number)
+
+        first = await _caught(task, action)
+        again = await _caught(task, lambda: task.send("silent", b"more"))
+        return first, again
+
+    (error, took), (again, later) = _with_stopped(sender)
+    assert error == again == "node 1 does not answer whether it is there: it is taken for stopped"
+    assert 8 * PERIOD_US < took < 11 * PERIOD_US and later - took < 1000
+
+
+def test_a_message_that_the_hardware_does_not_take_is_given_up():
+    """Short messages fill the FIFO of the stopped node: the channel is held until the message is aborted."""
+
+    async def sender(task):
+        await task.cab.sleep(STOP_US + 100)
+
+        async def action():
+            for number in range(BUFFERS + 1):
+                await task.send("silent", bytes(100), number)
+
+        return await _caught(task, action)
+
+    error, took = _with_stopped(sender)
+    assert error == "node 1 does not take a message that is being sent to it: it is taken for stopped"
+    assert 4 * PERIOD_US < took < 7 * PERIOD_US
+
+
+def test_others_are_reached_behind_a_message_that_was_given_up():
+    async def sender(task):
+        await task.cab.sleep(STOP_US + 100)
+        handles = [await task.isend("silent", bytes(100), number) for number in range(BUFFERS)]
+        for number in range(3):
+            await task.send("living", bytes(100 + number), number)
+        for handle in handles:
+            try:
+                await handle.wait()
+            except PeerStopped:
+                pass
+        return "reached"
+
+    async def living(task):
+        return [(await task.receive()).length for _ in range(3)]
+
+    with cube(2) as system:
+        _watched(system)
+        system.faults.stop("NODE1", at_us=STOP_US)
+        tasks = {"sender": (0, sender), "silent": (1, _idle), "living": (3, living)}
+        records = tasks_on(system, tasks)
+        assert records["sender"].result == "reached" and records["living"].result == [100, 101, 102]
+
+
+@pytest.mark.parametrize("dimensions", [2, pytest.param(3, marks=pytest.mark.nightly)])
+def test_all_who_send_to_a_stopped_node_hear_of_it(dimensions):
+    """Their messages wait behind the one that holds the way."""
+
+    async def sender(task):
+        await task.cab.sleep(STOP_US + 100)
+
+        async def action():
+            for number in range(BUFFERS + 1):
+                await task.send("silent", bytes(100), number)
+
+        return await _caught(task, action)
+
+    with cube(dimensions) as system:
+        _watched(system)
+        system.faults.stop("NODE1", at_us=STOP_US)
+        senders = {f"sender {node}": (node, sender) for node in range(2**dimensions) if node != 1}
+        records = tasks_on(system, {"silent": (1, _idle), **senders})
+        for name in senders:
+            error, took = records[name].result
+            assert error.startswith("node 1 does") and error.endswith("it is taken for stopped")
+            assert took < 12 * PERIOD_US
+
+
+def test_a_sender_of_a_long_message_hears_that_the_node_has_stopped():
+    """Its first trip is taken by the hardware; the answer stays away."""
+
+    async def sender(task):
+        await task.cab.sleep(STOP_US + 100)
+        return await _caught(task, lambda: task.send("silent", bytes(500)))
+
+    error, took = _with_stopped(sender)
+    assert error.startswith("node 1 does not answer") and took < 11 * PERIOD_US
+
+
+@pytest.mark.parametrize("stop_us", [2400, 2700, 3000, 5000])
+def test_whenever_a_node_stops_while_messages_go_to_and_fro_the_error_names_it(stop_us):
+    """Also between the trips of a long message; the channel may be held then."""
+
+    async def program(process, peer):
+        buffer = await process.task.buffer(400)
+        for _ in range(20):
+            await process.csend(1, buffer, 400, peer, 0)
+            await process.crecv(1, buffer, 400)
+
+    with cube(1) as system:
+        _watched(system)
+        system.faults.stop("NODE1", at_us=stop_us)
+        with pytest.raises(ProgramError, match="on NODE0 failed at .*: PeerStopped: node 1 .* it is taken for stopped"):
+            nx_on(system, {(0, 0): (program, 1), (1, 0): (program, 0)})
+
+
+def test_a_receiver_hears_of_it_if_the_message_can_come_from_there_only():
+    async def receiver(task):
+        first = await _caught(task, lambda: task.receive(source="silent"))
+        return first, await _caught(task, lambda: task.receive(source="silent"))
+
+    (error, took), (again, later) = _with_stopped(receiver)
+    assert error == again and error.startswith("node 1 does not answer")
+    assert took < 10 * PERIOD_US and later - took < 1000
+
+
+def test_a_slow_node_is_not_given_up():
+    """Its program computes during a hundred looks; its interrupt handler answers."""
+
+    async def sender(task):
+        handles = [await task.isend("slow", bytes(number), number) for number in (*range(2 * BUFFERS), 300)]
+        await task.send("slow", bytes(40_000), 1)
+        for handle in handles:
+            await handle.wait()
+        return (await task.receive(source="slow")).data
+
+    async def slow(task):
+        task.cab.compute(100 * PERIOD_US)
+        got = [(await task.receive()).length for _ in range(2 * BUFFERS + 2)]
+        task.cab.compute(100 * PERIOD_US)
+        await task.send("sender", b"at last")
+        return got
+
+    with cube(1) as system:
+        _watched(system)
+        records = tasks_on(system, {"sender": (0, sender), "slow": (1, slow)})
+        assert records["sender"].result == b"at last"
+        assert records["slow"].result == [*range(2 * BUFFERS), 300, 40_000]
+        assert system.cab("NODE0").messages.sent[Kind.ASK] >= 4
+
+
+def test_a_node_that_answers_is_not_asked_for_ever():
+    """So a deadlock ends the run, and tells of both."""
+
+    async def waits(task, other):
+        await task.receive(source=other)
+
+    with cube(1) as system:
+        _watched(system)
+        with pytest.raises(UnfinishedRun, match=r"nothing can happen any more(.|\n)*NODE0(.|\n)*NODE1"):
+            tasks_on(system, {"one": (0, waits, "two"), "two": (1, waits, "one")})
+        assert [node.messages.sent[Kind.ASK] for node in system.cabs] == [4, 4]
+
+
+def test_a_stopped_node_does_not_start_again():
+    with cube(1) as system, pytest.raises(ProgramError, match="NODE1 does not start again on this machine"):
+        system.faults.stop("NODE1", at_us=1, for_us=2)
