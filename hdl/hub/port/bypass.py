@@ -1,7 +1,7 @@
 """Way past the input queue: a symbol that finds the queue empty waits in registers in front of the head.
 
-The queue's block RAM needs three cycles, a register here one. Only symbols outside of commands come this way, since a
-command must wait until it is complete. Source: ours (``docs/hub.md``, "Timing").
+The way through the queue's block RAM takes four cycles, a register here one. Only symbols outside of commands come this
+way, since a command must wait until it is complete. Source: ours (``docs/hub.md``, "Timing").
 """
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
@@ -15,7 +15,7 @@ from .places import Places
 __all__ = ["Bypass", "BYPASS_ROOM"]
 
 #: Symbols that may wait between queue and head: as many as leave while the next symbol comes through the queue.
-BYPASS_ROOM = 3
+BYPASS_ROOM = 4
 
 
 class Bypass(wiring.Component):
@@ -38,7 +38,7 @@ class Bypass(wiring.Component):
 
     Timing
     ------
-    One cycle; one symbol in and one out in every cycle. All outputs depend on registers only. A stream that was held
+    One cycle, and one more from the queue: its block RAM takes most of a cycle. One symbol in and one out in every cycle. All outputs depend on registers only. A stream that was held
     up goes on without gaps.
     """
 
@@ -65,22 +65,30 @@ class Bypass(wiring.Component):
         m = Module()
         # Whether an entry begins a command is kept beside it: the head needs to know it early in a cycle.
         places = Places(SYMBOL_BITS + 1, BYPASS_ROOM)
-        coming = Mux(self.oldest_valid, Cat(self.oldest, is_own(self.oldest)), self.symbol)
+        fetched = Signal(SYMBOL_BITS, reset_less=True)  # what the block RAM has given
+        fetched_valid = Signal()
+        coming = Mux(fetched_valid, Cat(fetched, is_own(fetched)), self.symbol)
         room = Signal()
+        enters = Signal()  # the entry from the block RAM goes on to the places
         m.d.comb += [
             room.eq(~places.some[-1]),
-            self.open.eq(self.empty & room),
-            self.pop_queue.eq(self.oldest_valid & room),
+            enters.eq(fetched_valid & room),
+            self.open.eq(self.empty & ~fetched_valid & room),
+            self.pop_queue.eq(self.oldest_valid & (~fetched_valid | room)),
             Cat(self.entry, self.own).eq(places.entries[0]),
             self.valid.eq(places.some[0]),
-            self.clean.eq(self.empty & ~self.valid),
+            self.clean.eq(self.empty & ~fetched_valid & ~self.valid),
         ]
-        places.connect(m, coming, self.pop_queue | self.plain & self.open, self.pop, self.clear)
+        with m.If(~fetched_valid | room):
+            m.d.sync += [fetched.eq(self.oldest), fetched_valid.eq(self.oldest_valid)]
+        with m.If(self.clear):
+            m.d.sync += fetched_valid.eq(0)
+        places.connect(m, coming, enters | self.plain & self.open, self.pop, self.clear)
 
         if platform == "formal":
             self.probes = places
             m.d.comb += [
                 Assert((places.some & (places.some + 1)) == 0, "the places are taken from the first on"),
-                Assert(~(self.open & self.pop_queue), "one symbol at a time comes in"),
+                Assert(~(self.open & enters), "one symbol at a time comes in"),
             ]
         return m

@@ -41,7 +41,7 @@ class _Signals:
     def __init__(self):
         self.clear = Signal()  # the queue is emptied
         self.halt = Signal()  # it was emptied in the cycle before
-        self.waits = Signal()  # something waits between queue and head
+        self.waits = Signal()  # something waits in front of the head
 
 
 class InputPort(wiring.Component):
@@ -233,7 +233,7 @@ class InputPort(wiring.Component):
             head.offer.eq(receiver.own & ~receiver.flush),
             head.offered.op.eq(receiver.op),
             head.offered.param.eq(self.rx_symbol),
-            s.waits.eq(bypass.valid),
+            s.waits.eq(~bypass.clean),
         ]
 
     def _wire_replies(self, m):
