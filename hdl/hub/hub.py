@@ -101,9 +101,7 @@ class Hub(wiring.Component):
         self.profile = profile
         self.queue = queue
         self.has_monitor = monitor
-        self._central = Central(
-            ports, profile.backplane, supervisors, late=profile.pipelined, monitor=monitor, locks=locks
-        )
+        self._central = Central(ports, profile.backplane, supervisors, monitor=monitor, locks=locks)
         super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
 
     def elaborate(self, platform):

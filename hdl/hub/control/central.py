@@ -37,11 +37,11 @@ def _give(m, target, source, *names):
 class _Parts:
     """The parts of the centre; proofs look into them. ``locks`` is None in a HUB without locks."""
 
-    def __init__(self, ports, controller, answers, supervisor, locks, late):
+    def __init__(self, ports, controller, answers, supervisor, locks):
         self.controller = controller
         self.answers = answers
         self.supervisor = supervisor
-        self.table = StatusTable(ports, True)
+        self.table = StatusTable(ports)
         self.locks = Locks(ports) if locks else None
 
 
@@ -52,8 +52,6 @@ class Central(wiring.Component):
     ----------
     ports, backplane, supervisors
         As in Controller and Supervisor.
-    late : bool
-        There is a register between a decision and the status table, and another one on the way of ``resume``.
     monitor, locks : bool
         The HUB has a monitor; it has locks.
 
@@ -92,11 +90,10 @@ class Central(wiring.Component):
         As Controller and Supervisor.
     """
 
-    def __init__(self, ports, backplane=1, supervisors=None, *, late=False, monitor=True, locks=True):
+    def __init__(self, ports, backplane=1, supervisors=None, *, monitor=True, locks=True):
         check_ports(ports)
         self.ports = ports
         self._locks = locks
-        self._late = late
         commands = commands_of(monitor=monitor, locks=locks)
         self._controller = Controller(ports, backplane, locks)
         self._answers = ResponseUnit(ports, commands)
@@ -150,7 +147,7 @@ class Central(wiring.Component):
     def elaborate(self, platform):
         """The parts; the ports; commands; what leaves for the rest of the HUB; the tables; recovery; the monitor."""
         m = Module()
-        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks, self._late)
+        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks)
         m.submodules.controller = parts.controller
         m.submodules.answers = parts.answers
         m.submodules.supervisor = parts.supervisor
@@ -288,12 +285,15 @@ class Central(wiring.Component):
         ]
 
     def _wire_monitor(self, m, parts):
-        """Events and state for the monitor, in the same cycle. An event of the response unit has precedence over an
-        event of the supervisor."""
+        """Events and state for the monitor, in the same cycle; an event of the supervisor in the next. An event of the
+        response unit has precedence over an event of the supervisor."""
         answers, supervisor = parts.answers, parts.supervisor
+        event = Signal(Decision, reset_less=True)
+        event_valid = Signal()
+        m.d.sync += [event.eq(supervisor.decision), event_valid.eq(supervisor.decision_valid)]
         m.d.comb += [
             self.opened.eq(parts.controller.opened | supervisor.opened),
-            self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
+            self.decision_valid.eq(answers.decision_valid | event_valid),
             *(
                 flags.eq(Cat(bits))
                 for flags, *bits in zip(
@@ -310,4 +310,4 @@ class Central(wiring.Component):
         with m.If(answers.decision_valid):
             m.d.comb += self.decision.eq(answers.decision)
         with m.Else():
-            m.d.comb += self.decision.eq(supervisor.decision)
+            m.d.comb += self.decision.eq(event)

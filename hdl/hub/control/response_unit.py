@@ -71,9 +71,10 @@ class ResponseUnit(wiring.Component):
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
         ``errors``: errors of each port; bit 8: more than 255. ``level``: entries of its queue.
-    lock, unlock, change, who, give_back : Out(1), Out(1), Out(ports), Out(ports), Out(ports)
-        A lock is granted; a lock is given back; the granted lock's output, one-hot; the input that gets the lock,
-        one-hot; the output whose lock is given back, one-hot, a cycle later.
+    change, who : Out(ports), Out(ports)
+        A lock is granted: its output, one-hot, and the input that gets it, one-hot.
+    unlock, give_back : Out(1), Out(ports)
+        A lock is given back; its output, one-hot, a cycle later.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
         The port whose neighbour a command asks for; ID and kind of this neighbour in the same cycle.
     forget : Out(ports)
@@ -99,9 +100,9 @@ class ResponseUnit(wiring.Component):
 
     Timing
     ------
-    The response to an order of cycle t comes in cycle t + 3. The response to a supervisor command comes in the cycle
-    after ``finished``. ``lock``, ``unlock``, ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all
-    other effects to t + 3.
+    The response to an order of cycle t comes in cycle t + 5. The response to a supervisor command comes in the cycle
+    after ``finished``. ``change`` and ``who`` belong to t + 1; ``unlock``, ``forget``, ``release`` and ``command`` to
+    t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up in t + 1.
 
     Raises
     ------
@@ -128,10 +129,9 @@ class ResponseUnit(wiring.Component):
                 "enabled": In(ports),
                 "errors": In(9).array(ports),
                 "level": In(LEVEL_BITS).array(ports),
-                "lock": Out(1),
-                "unlock": Out(1),
                 "change": Out(ports),
                 "who": Out(ports),
+                "unlock": Out(1),
                 "give_back": Out(ports),
                 "neighbour": Out(bits),
                 "neighbour_id": In(8),
@@ -158,11 +158,12 @@ class ResponseUnit(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """The order; the tables; the effects of cycle t + 1, and the record; the answer; the kind of the command;
+        """The order; the command; the tables; the early effects, and the record; the answer; the kind of the command;
         whether it is refused; the response; flow control."""
         m = Module()
         s = ResponseSignals(self.ports)
         self._take_order(m, s)
+        self._take_command(m, s)
         self._look_up(m, s)
         self._act_early(m, s)
         self._record(m, s)
@@ -172,16 +173,27 @@ class ResponseUnit(wiring.Component):
         self._refuse(m, s)
         self._respond(m, s)
         # The pulses for the ready bits come with the response.
-        m.d.comb += self.busy.eq(s.valid | s.responding | s.answers | self.response_valid.any())
+        m.d.comb += self.busy.eq(s.early_giver.any() | s.valid | s.responding | s.answers | self.response_valid.any())
         if platform == "formal":
             self.probes = s
         return m
 
     def _take_order(self, m, s):
-        """Cycle t: takes the order over, and decodes the commands with an effect in t + 1."""
-        op, param = self.order.request.op, self.order.request.param
-        comes = self.decided.any()
-        user = comes & ~self.order.supervisor
+        """Cycle t: takes the order over. A lock is taken in t + 1; a command that is decided later finds it in the
+        table."""
+        m.d.sync += [
+            s.early.eq(self.order),
+            s.early_giver.eq(self.decided),
+            s.early_place.eq(self.place),
+            s.locks.eq(self.order.locks),
+        ]
+        m.d.comb += [self.change.eq(Mux(s.locks, s.early_place, 0)), self.who.eq(Mux(s.locks, s.early_giver, 0))]
+
+    def _take_command(self, m, s):
+        """Cycle t + 1: takes the command over, and decodes the commands with an effect in t + 2."""
+        op, param = s.early.request.op, s.early.request.param
+        comes = s.early_giver.any()
+        user = comes & ~s.early.supervisor
         m.d.sync += [
             s.question.eq(Cat(op == one for one in QUESTIONS)),
             s.valid.eq(comes),
@@ -189,45 +201,40 @@ class ResponseUnit(wiring.Component):
             s.unlocks.eq(comes & (op[1:] == Op.UNLOCK >> 1)),
             s.frees.eq(user & (op == Op.UNLOCK_MINE)),
             s.forgets.eq(user & (op == Op.STATUS_NEIGHBOUR) & ~is_absent(param, self.ports)),
-            s.locks.eq(comes & self.order.locks),
-            s.supervises.eq(comes & self.order.supervisor),
+            s.supervises.eq(comes & s.early.supervisor),
         ]
         with m.If(comes):
-            m.d.sync += [s.order.eq(self.order), s.giver.eq(self.decided), s.place.eq(self.place)]
+            m.d.sync += [s.order.eq(s.early), s.giver.eq(s.early_giver), s.place.eq(s.early_place)]
 
     def _look_up(self, m, s):
-        """Cycle t: looks up the tables for the named port.
+        """Cycle t + 1: looks up the tables for the named port.
 
-        If the command before, which is one cycle ahead, changes the lock of the same port now, the change counts."""
-        name = self.order.request.param[: index_bits(self.ports)]
-        again = Signal()  # the command before has named the same port, and may be changing its lock now
+        If one of the two commands before gives back the lock of the same port, the lock does not count any more."""
+        name, place = s.early.request.param[: index_bits(self.ports)], s.early_place
+        again = Signal()  # the command before has named the same port, and may be giving back its lock now
         m.d.comb += again.eq(name == s.order.request.param[: len(name)])
         m.d.sync += [
             s.in_use.eq(self.connected.bit_select(name, 1)),
             s.taken.eq(
-                again & self.lock
-                | self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & self.place).any()
+                self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & place).any()
             ),
             s.usable.eq(self.enabled.bit_select(name, 1)),
             s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
-            s.holder.eq(_looked_up(self.place, self.owner)),
-            s.locker.eq(Mux(again & self.lock, s.order.port, _looked_up(self.place, self.locker))),
-            s.errors.eq(_looked_up(self.place, self.errors)),
-            s.level.eq(_looked_up(self.place, self.level)),
+            s.holder.eq(_looked_up(place, self.owner)),
+            s.locker.eq(_looked_up(place, self.locker)),
+            s.errors.eq(_looked_up(place, self.errors)),
+            s.level.eq(_looked_up(place, self.level)),
             s.connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
         ]
 
     def _act_early(self, m, s):
-        """Cycle t + 1: locks and unlocks, forgets a neighbour, and hands a supervisor command on. A lock that is given
-        back is still there in t + 2."""
+        """Cycle t + 2: unlocks, forgets a neighbour, and hands a supervisor command on. A lock that is given back is
+        still there in t + 3."""
         m.d.sync += self.give_back.eq(Mux(self.unlock, s.place, 0))
         m.d.comb += [
             s.responds.eq(s.valid & ~s.supervises),
             s.ours.eq(s.taken & (s.locker == s.order.port) & ~s.absent),
             self.unlock.eq(s.unlocks & s.ours),
-            self.lock.eq(s.locks),
-            self.change.eq(Mux(self.lock, s.place, 0)),
-            self.who.eq(Mux(self.lock, s.giver, 0)),
             self.release.eq(Mux(s.frees, s.giver, 0)),
             self.neighbour.eq(s.order.request.param),
             self.forget.eq(Mux(s.forgets, s.place, 0)),
@@ -238,28 +245,31 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _record(self, m, s):
-        """Cycle t + 1: the event for the record. Closing by an input itself is no decision. Neither is the repetition
-        of an open or a lock."""
-        op, order = s.order.request.op, s.order
-        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(order.request.param)]
-        with m.If(s.valid):
-            with m.Switch(op):
-                with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
-                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(s.ours)]
-                with m.Case(*_OPENS):
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had),
-                    ]
-                with m.Case(*(op for op in _LOCKS if op in self.known)):
-                    test = (op & TEST).any()
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had & ~(test & order.done)),
-                    ]
+        """Cycle t + 3: the event for the record. Closing by an input itself is no decision. Neither is the repetition
+        of an open or a lock, nor a test of a lock that could be taken."""
+        order = s.order
+        m.d.sync += [
+            s.event_input.eq(order.port),
+            s.event_output.eq(order.request.param),
+            s.had.eq(order.had),
+        ]
+        granted = Mux(s.is_open, Event.OPENED, Event.LOCKED)
+        m.d.comb += [
+            self.decision.input.eq(s.event_input),
+            self.decision.output.eq(s.event_output),
+            self.decision.kind.eq(Mux(s.is_unlock, Event.UNLOCKED, Mux(s.done, granted, Event.REFUSED))),
+            self.decision_valid.eq(
+                s.responding
+                & (
+                    s.is_unlock & ~s.not_ours
+                    | s.is_open & ~s.had
+                    | s.is_lock & ~s.had & ~(s.is_test & s.done)
+                )
+            ),
+        ]
 
     def _find_answer(self, m, s):
-        """Cycle t + 1: finds the answer to the command, if the command is not refused. It is the parameter, unless the
+        """Cycle t + 2: finds the answer to the command, if the command is not refused. It is the parameter, unless the
         command asks for something."""
         op, param = s.order.request.op, s.order.request.param
         answers = {
@@ -280,7 +290,7 @@ class ResponseUnit(wiring.Component):
         m.d.sync += s.count.eq(sum(s.connections))
 
     def _classify(self, m, s):
-        """Cycle t + 1: finds the kind of the command."""
+        """Cycle t + 2: finds the kind of the command."""
         op = s.order.request.op
 
         def among(ops):
@@ -310,7 +320,7 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _find_obstacles(self, m, s):
-        """Cycle t + 1: finds in the table entries what may refuse the command."""
+        """Cycle t + 2: finds in the table entries what may refuse the command."""
         op, param = s.order.request.op, s.order.request.param
         own = Signal()  # the command names its own port
         mine = Signal()  # the input that is connected to the output is the command's port
@@ -333,7 +343,7 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _refuse(self, m, s):
-        """Cycle t + 2: whether the command is refused. At most one of ``refused`` is 1."""
+        """Cycle t + 3: whether the command is refused. At most one of ``refused`` is 1."""
         refused = s.refused
         takes = s.is_open | s.is_lock
         asks = takes & ~s.done & ~s.bad & ~s.disabled & ~s.retry
@@ -354,7 +364,7 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _respond(self, m, s):
-        """Cycle t + 3: sends the response, which is at the ports in t + 4. A supervisor command's response comes from
+        """Cycle t + 4: sends the response, which is at the ports in t + 5. A supervisor command's response comes from
         the supervisor."""
         code = Signal(4)
         refusal = Signal()
@@ -383,7 +393,7 @@ class ResponseUnit(wiring.Component):
         self._control_flow(m, s, refusal)
 
     def _control_flow(self, m, s, refusal):
-        """Cycle t + 3: decides on the effects for flow control, which come in t + 4.
+        """Cycle t + 4: decides on the effects for flow control, which come in t + 5.
 
         If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless another input is
         connected to the output."""

@@ -26,8 +26,6 @@ class StatusTable(wiring.Component):
     ----------
     ports : int
         Ports of the HUB.
-    late : bool
-        A connection is entered in the cycle of ``entered_input``, not in the cycle before.
 
     Members
     -------
@@ -35,10 +33,9 @@ class StatusTable(wiring.Component):
         For each input: the output that its command names.
     enter : In(ports)
         Inputs whose connection to the named output is entered. The output must be free and not the input's own port. It
-        stays named for one cycle more.
+        was named in the cycle before, too.
     entered_input, entered_output : In(index), In(ports)
-        The connection that was entered in the cycle before, or if ``late`` the connection that is entered in this
-        cycle: its input as a number, its output one-hot; all 0 if there is none.
+        The connection that is entered in this cycle: its input as a number, its output one-hot; all 0 if there is none.
     close_one : In(ports)
         Inputs whose connection to the named output ends, if there is one.
     close_mine : In(ports)
@@ -58,7 +55,7 @@ class StatusTable(wiring.Component):
     Timing
     ------
     A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
-    ``owner`` in t + 2; one that is entered ``late`` shows in all of them in t + 1. Closing wins over entering. ``mine``
+    ``owner`` in t + 2; one that is entered shows in all of them in t + 1. Closing wins over entering. ``mine``
     belongs to ``port`` in the same cycle.
 
     Raises
@@ -67,10 +64,9 @@ class StatusTable(wiring.Component):
         If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports, late=False):
+    def __init__(self, ports):
         check_ports(ports)
         self.ports = ports
-        self.late = late
         bits = index_bits(ports)
         super().__init__(
             {
@@ -115,7 +111,7 @@ class StatusTable(wiring.Component):
             in_use.eq(reduce(or_, self.targets)),
             self.ended.eq(self.connected & ~in_use),
         ]
-        m.d.sync += self.connected.eq(in_use | (self.entered_output if self.late else 0))
+        m.d.sync += self.connected.eq(in_use | self.entered_output)
         for o in ports:
             with m.If(self.entered_output[o]):
                 m.d.sync += self.owner[o].eq(self.entered_input)

@@ -52,7 +52,7 @@ class _Signals:
         self.command = Signal(SupervisorCommand(ports), reset_less=True)
         self.op, self.param = self.command.request.op, self.command.request.param
         self.place, self.giver = self.command.place, self.command.giver
-        self.step = Signal(8)  # one-hot; 0 while no command is under way
+        self.step = Signal(9)  # one-hot; 0 while no command is under way
 
         # What it asks for, from step 0 on.
         self.named = Signal(7)  # number of the port that it names
@@ -67,10 +67,10 @@ class _Signals:
         self.mine = Signal(reset_less=True)  # the connection stands already
         self.locked = Signal(reset_less=True)  # the output is locked
         self.error = Signal(Error)
-        self.acts = Signal()  # in step 1, if the command is not refused
+        self.acts = Signal()  # in step 2, if the command is not refused
 
         # The effects.
-        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 2
+        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 3
         self.connects = Signal()  # a connection is forced that does not stand yet
 
     def is_(self, *ops):
@@ -125,8 +125,8 @@ class Supervisor(wiring.Component):
 
     Timing
     ------
-    The effects of a command of cycle t come in cycle t + 3. *Force connection* closes in t + 3 and enters in t + 7.
-    ``finished`` comes in cycle t + 9, once for each command, but never behind ``reset_hub``. Pulses last one cycle.
+    The effects of a command of cycle t come in cycle t + 4. *Force connection* closes in t + 4 and enters in t + 8.
+    ``finished`` comes in cycle t + 10, once for each command, but never behind ``reset_hub``. Pulses last one cycle.
 
     Raises
     ------
@@ -254,7 +254,7 @@ class Supervisor(wiring.Component):
         ]
 
     def _refuse(self, m, s):
-        """From step 1 on: whether the command is refused. A command that is not refused acts in step 1."""
+        """From step 1 on: whether the command is refused. A command that is not refused acts in step 2."""
         m.d.comb += s.is_bad.eq(s.bad.any())
         with m.If(~s.known):
             m.d.comb += s.error.eq(Error.UNKNOWN)
@@ -262,10 +262,10 @@ class Supervisor(wiring.Component):
             m.d.comb += s.error.eq(Error.BAD_PORT)
         with m.Elif(s.disabled):
             m.d.comb += s.error.eq(Error.DISABLED)
-        m.d.comb += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
+        m.d.sync += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
 
     def _act_on_ports(self, m, s):
-        """Step 1: what the command does to the port that it names. Pulses come in step 2."""
+        """Step 2: what the command does to the port that it names. Pulses come in step 3."""
         m.d.sync += [pulse.eq(0) for pulse in s.pulses.values()]
         with m.If(s.acts):
             with m.If(s.is_(Op.DISABLE_REPLY)):
@@ -293,7 +293,7 @@ class Supervisor(wiring.Component):
                 self._switch(m, s, self.allowed, s.force)
 
     def _act_on_hub(self, m, s):
-        """Step 1: what the command does to the watchdog, the monitor, or the whole HUB. Pulses come in step 2."""
+        """Step 2: what the command does to the watchdog, the monitor, or the whole HUB. Pulses come in step 3."""
         with m.If(s.acts):
             with m.If(s.is_(Op.RESET_HUB)):
                 self._does(m, s, "reset_hub")
@@ -318,7 +318,7 @@ class Supervisor(wiring.Component):
                 m.d.sync += state[n].eq(value)
 
     def _pulse(self, m, s):
-        """Step 2: the pulses go to the port that the command names, and to the rest of the HUB."""
+        """Step 3: the pulses go to the port that the command names, and to the rest of the HUB."""
         pulses = s.pulses
         m.d.comb += [
             *(
@@ -333,11 +333,11 @@ class Supervisor(wiring.Component):
         ]
 
     def _connect(self, m, s):
-        """Steps 6 and 7: enters a forced connection. By then no symbol of the connection before can close it any
+        """Steps 7 and 8: enters a forced connection. By then no symbol of the connection before can close it any
         more."""
-        with m.If(s.connects & s.step[6]):
-            m.d.comb += self.enter.eq(s.giver)
         with m.If(s.connects & s.step[7]):
+            m.d.comb += self.enter.eq(s.giver)
+        with m.If(s.connects & s.step[8]):
             m.d.comb += [
                 self.opened.eq(s.giver),
                 self.entered_input.eq(one_hot_index(s.giver)),
@@ -346,12 +346,12 @@ class Supervisor(wiring.Component):
             m.d.sync += s.connects.eq(0)
 
     def _respond(self, m, s):
-        """Step 7: the response, which is given in the next cycle. The monitor's byte is taken when it belongs to the
+        """Step 8: the response, which is given in the next cycle. The monitor's byte is taken when it belongs to the
         cycle of ``pop``."""
         shown = Signal(8, reset_less=True)
         m.d.sync += [
             shown.eq(self.byte),
-            self.finished.eq(Mux(s.step[7], s.giver, 0)),
+            self.finished.eq(Mux(s.step[8], s.giver, 0)),
             self.finished_done.eq(s.error == 0),
             self.finished_value.eq(s.param),
         ]
@@ -365,14 +365,14 @@ class Supervisor(wiring.Component):
                 m.d.sync += self.finished_value.eq(shown)
 
     def _record(self, m, s):
-        """Steps 1 and 7: the event for the record. A connection that stood already, and a connection that is forced to
+        """Steps 2 and 8: the event for the record. A connection that stood already, and a connection that is forced to
         end, give no OPENED."""
         m.d.comb += [
             self.decision.input.eq(one_hot_index(s.giver)),
             self.decision.output.eq(s.named),
             self.decision.kind.eq(Event.SUPERVISOR),
         ]
-        with m.If(s.step[7]):
+        with m.If(s.step[8]):
             m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(s.connects)]
         with m.Elif(s.acts):
             m.d.comb += self.decision_valid.eq(1)

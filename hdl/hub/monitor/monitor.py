@@ -127,32 +127,43 @@ class Monitor(wiring.Component):
         return m
 
     def _count_and_record(self, m, counters, recorder):
-        """What is counted, and what clears the counters and starts the recorder, one cycle late; what is recorded, in
-        the same cycle.
+        """What is counted, and what clears the counters, one cycle late; what is recorded, and what starts the
+        recorder.
 
         The ports are far away, and their events come late in the cycle: therefore registers."""
         clear = Signal(self.ports)
         start = Signal()
         stop = Signal()
+        start_late = Signal()
+        stop_late = Signal()
         awake = Signal()
         m.d.sync += [
-            awake.eq(self.awake),
+            awake.eq(self.awake | self.clear_valid),
             *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
             clear.eq(Mux(self.clear_valid, port_mask(self.clear, self.ports), 0)),
             start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
             stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
         ]
-        recorded = ("decision", "decision_valid", "closed", "unlocked", "expired")
         m.d.comb += [
-            counters.awake.eq(awake | clear.any()),
+            counters.awake.eq(awake),
             counters.clear.eq(clear),
-            self.active.eq(recorder.running | counters.busy | clear.any() | start | recorder.start | awake),
+            recorder.decision.eq(self.decision),
+            recorder.decision_valid.eq(self.decision_valid),
+            self.active.eq(
+                recorder.running | counters.busy | clear.any() | start | start_late | recorder.start | awake
+            ),
         ]
-        # What is recorded comes late in the cycle, too. The start comes as late, so the time of an event is the same.
+        # A decision is told two cycles late. All other events, and the start, are as late, so the time of an event is
+        # the same.
+        others = ("closed", "unlocked", "expired")
+        late = {name: Signal(self.ports, name=f"{name}_late") for name in others}
         m.d.sync += [
-            *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
-            recorder.start.eq(start),
-            recorder.stop.eq(stop),
+            *(signal.eq(getattr(self, name)) for name, signal in late.items()),
+            *(getattr(recorder, name).eq(signal) for name, signal in late.items()),
+            start_late.eq(start),
+            stop_late.eq(stop),
+            recorder.start.eq(start_late),
+            recorder.stop.eq(stop_late),
         ]
 
     def _select(self, m, s, counters, recorder):
