@@ -285,8 +285,10 @@ class Central(wiring.Component):
         ]
 
     def _wire_monitor(self, m, parts):
-        """Events and state for the monitor, in the same cycle; an event of the supervisor in the next. An event of the
-        response unit has precedence over an event of the supervisor."""
+        """Events and state for the monitor, in the same cycle; an event of the supervisor in the next.
+
+        The response unit has none then: what was decided before the supervisor's command, or just behind it, is
+        recorded by then."""
         answers, supervisor = parts.answers, parts.supervisor
         event = Signal(Decision, reset_less=True)
         event_valid = Signal()
@@ -307,7 +309,7 @@ class Central(wiring.Component):
                 )
             ),
         ]
-        with m.If(answers.decision_valid):
-            m.d.comb += self.decision.eq(answers.decision)
-        with m.Else():
+        with m.If(event_valid):
             m.d.comb += self.decision.eq(event)
+        with m.Else():
+            m.d.comb += self.decision.eq(answers.decision)

@@ -215,9 +215,7 @@ class ResponseUnit(wiring.Component):
         m.d.comb += again.eq(name == s.order.request.param[: len(name)])
         m.d.sync += [
             s.in_use.eq(self.connected.bit_select(name, 1)),
-            s.taken.eq(
-                self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & place).any()
-            ),
+            s.taken.eq(self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & place).any()),
             s.usable.eq(self.enabled.bit_select(name, 1)),
             s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
             s.holder.eq(_looked_up(place, self.owner)),
@@ -260,11 +258,7 @@ class ResponseUnit(wiring.Component):
             self.decision.kind.eq(Mux(s.is_unlock, Event.UNLOCKED, Mux(s.done, granted, Event.REFUSED))),
             self.decision_valid.eq(
                 s.responding
-                & (
-                    s.is_unlock & ~s.not_ours
-                    | s.is_open & ~s.had
-                    | s.is_lock & ~s.had & ~(s.is_test & s.done)
-                )
+                & (s.is_unlock & ~s.not_ours | s.is_open & ~s.had | s.is_lock & ~s.had & ~(s.is_test & s.done))
             ),
         ]
 

@@ -38,8 +38,8 @@ class Bypass(wiring.Component):
 
     Timing
     ------
-    One cycle, and one more from the queue: its block RAM takes most of a cycle. One symbol in and one out in every cycle. All outputs depend on registers only. A stream that was held
-    up goes on without gaps.
+    One cycle, and one more from the queue: its block RAM takes most of a cycle. One symbol in and one out in every
+    cycle. All outputs depend on registers only. A stream that was held up goes on without gaps.
     """
 
     def __init__(self):
