@@ -24,9 +24,9 @@ class Crossbar(wiring.Component):
     ports : int
         Ports of the HUB.
     late : bool
-        The crossbar obeys ``targets`` and ``space`` of the cycle before, from registers. Selectors then obey the masks
-        (``targets``), which is quick on an FPGA. Otherwise they obey the numbers (``owner``), which is quick in a
-        simulator.
+        ``listened`` and ``blocked`` come from registers, made of the table and ``space`` in the cycle before. Selectors
+        then obey the masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers (``owner``), which
+        is quick in a simulator.
 
     Members
     -------
@@ -36,11 +36,11 @@ class Crossbar(wiring.Component):
         The status table. No input is connected to the output of its own port.
     space : In(ports)
         Outputs that take a symbol; if ``late``, in the next cycle.
-    ends : In(ports)
-        Inputs that end a connection themselves in this cycle. If ``late``, they are ``blocked`` in the next cycle, as
-        the crossbar still obeys the connection then.
+    coming, ahead : as in StatusTable
+        Only if ``late``: the table of the next cycle.
     listened, blocked : Out(ports), Out(ports)
-        Inputs to which outputs listen; inputs one of whose outputs takes no symbol.
+        Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
+        whose connection has ended in the cycle before.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output: the symbol of its input, and that the symbol comes in this cycle.
 

@@ -17,42 +17,43 @@ CONFIGURATIONS = {
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
     """H1, H10, H3: any input to any number of outputs, all pairs at the same time; an output that is not connected
-    gets nothing. An input is blocked while one of its outputs has no room, and if the crossbar is late in the cycle
-    after it has ended a connection."""
+    gets nothing. An input is blocked while one of its outputs has no room. A late crossbar looks at the connections and
+    the room of the cycle before, and an input may still be blocked by a connection that ended in it."""
     count, late = CONFIGURATIONS[inside()]
     ports = range(count)
     lockstep = Lockstep(
-        dut, ["move", "space", "ends", *(f"{name}__{n}" for name in ("beat", "targets", "owner") for n in ports)]
+        dut,
+        ["move", "space", *(f"{name}__{n}" for name in ("beat", "targets", "coming", "ahead", "owner") for n in ports)],
     )
     await lockstep.start()
     seen = set()
-    before = [None] * count, 0, 0  # the owner of each output, the room of the outputs, and who ends a connection
+    owner = [None] * count  # the owner of each output
+    before = 0  # the inputs that were blocked by the connections and the room of the cycle before
     for cycle in range(600):
         sends = [random.getrandbits(10) for _ in ports]
         moves = [random.random() < 0.7 for _ in ports]
-        now = (
-            [random.choice([None, *(i for i in ports if i != o)]) for o in ports],
-            random.choice([random.getrandbits(count), -1 % (1 << count)]),
-            random.getrandbits(count) if random.random() < 0.3 else 0,
+        space = random.choice([random.getrandbits(count), -1 % (1 << count)])
+        following = [random.choice([None, *(i for i in ports if i != o)]) for o in ports]
+        masks, coming = (
+            [sum((i == n) << o for o, i in enumerate(table)) for n in ports] for table in (owner, following)
         )
-        owner, space, ends = before if late else now
+        ahead = [coming[n] | random.getrandbits(count) & masks[n] for n in ports]
+        blocked = sum(((masks[n] & ~space) != 0) << n for n in ports)
         told = {
-            "listened": sum((i in owner) << i for i in ports),
-            "blocked": sum(
-                (late and ends >> i & 1 or any(owner[o] == i and not space >> o & 1 for o in ports)) << i for i in ports
-            ),
+            "listened": sum((masks[n] != 0) << n for n in ports),
+            "blocked": before if late else blocked,
             "push": sum((i is not None and moves[i]) << o for o, i in enumerate(owner)),
         }
         told |= {f"out__{o}": sends[i] for o, i in enumerate(owner) if i is not None and moves[i]}
-        inputs = {"move": sum(move << n for n, move in enumerate(moves)), "space": now[1], "ends": now[2]}
+        inputs = {"move": sum(move << n for n, move in enumerate(moves)), "space": space}
         for n in ports:
-            # A late crossbar does not look at the numbers.
-            number = random.choice(ports) if now[0][n] is None or late else now[0][n]
-            targets = sum((i == n) << o for o, i in enumerate(now[0]))
-            inputs |= {f"beat__{n}": sends[n], f"targets__{n}": targets, f"owner__{n}": number}
+            # A late crossbar does not look at the numbers, and any other only at them and at ``targets``.
+            number = random.choice(ports) if owner[n] is None or late else owner[n]
+            inputs |= {f"beat__{n}": sends[n], f"targets__{n}": masks[n], f"owner__{n}": number}
+            inputs |= {f"coming__{n}": coming[n], f"ahead__{n}": ahead[n]}
         await lockstep.step(inputs, told)
         seen |= {(i, o) for o, i in enumerate(owner) if i is not None and moves[i]}
-        before = now
+        owner, before = following, sum(((ahead[n] & ~space) != 0) << n for n in ports)
     assert len(seen) == len(ports) * (len(ports) - 1), "not every pair was used"
 
 

@@ -47,8 +47,8 @@ class Arbiter(wiring.Component):
 
     Timing
     ------
-    ``pick`` in the same cycle, for any ``keep``. Every pick without ``keep`` counts as a turn. A member that asks
-    without pause waits for at most count - 1 turns of others.
+    ``pick`` in the same cycle, behind the turns of the cycles before. If every pick counts as a turn at once, a member
+    that asks without pause waits for at most count - 1 turns of others.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class StatusTable(wiring.Component):
     entered_input, entered_output : In(index), In(ports)
         The connection that is entered in this cycle: its input as a number, its output one-hot; all 0 if there is none.
     close_one : In(ports)
-        Inputs whose connection to the named output ends, if there is one.
+        Inputs whose connection to the named output ends, if there is one. It was named in the cycle before, too.
     close_mine : In(ports)
         Inputs all of whose connections end.
     closed : In(ports)
@@ -46,6 +46,8 @@ class StatusTable(wiring.Component):
         Inputs to which the named output is connected.
     targets : Out(ports).array(ports)
         For each input: the mask of the outputs connected to it.
+    coming, ahead : Out(ports).array(ports), Out(ports).array(ports)
+        ``coming``: the ``targets`` of the next cycle. ``ahead``: the same, with the connections that end in this cycle.
     connected, owner : Out(ports), Out(index).array(ports)
         ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
         ``targets`` of the cycle before.

@@ -26,7 +26,8 @@ class Surroundings:
         self.inside = deque()
         self.tag = 0
         self.now = (0, False)  # what is in the input register, and whether it is plain
-        self.places = 0  # entries between queue and head
+        self.fetched = False  # an entry has come from the queue, and has no place yet
+        self.places = 0  # entries in front of the head
         self.left = []  # (cycle of leaving, cycle of arrival)
         self.seen = {
             "waited": 0,
@@ -59,11 +60,12 @@ class Surroundings:
         takes = is_valid and random.random() < take
         opens, pop_queue, entry, own = await self.lockstep.step(
             inputs | {"pop": takes},
-            {"valid": is_valid, "clean": not is_valid and not self.queue},
+            {"valid": is_valid, "clean": not is_valid and not self.fetched and not self.queue},
             ("open", "pop_queue", "entry", "own"),
         )
         divert = plain and opens
-        assert not pop_queue or valid
+        enters = self.fetched and self.places < BYPASS_ROOM
+        assert not pop_queue or valid and (enters or not self.fetched)
         if plain:
             self.inside.append((symbol, cycle, symbol >> 7 == OWN >> 7 and not divert))
         if is_valid:
@@ -99,7 +101,8 @@ class Surroundings:
             coming = coming[0] + 2 & 0x1FF, False
             self.tag = coming[0]
         self.now = coming
-        self.places = 0 if clears else self.places + divert + pop_queue - takes
+        self.places = 0 if clears else self.places + divert + enters - takes
+        self.fetched = not clears and (bool(pop_queue) or self.fetched and not enters)
         assert self.places <= BYPASS_ROOM
 
 
