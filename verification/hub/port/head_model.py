@@ -34,6 +34,7 @@ INPUTS = [
     "valid",
     "offer",
     "offered",
+    "clean",
     "halt",
     "expired",
     "crossbar__connected",
@@ -92,6 +93,7 @@ class Model:
         self.in_run = False
         self.answer = None
         self.part = 0  # symbols of a close all that have left
+        self.way = False  # in the cycle before a command would have been taken, and nothing waited
         self.seen = {}
 
     def note(self, what):
@@ -114,7 +116,9 @@ class Model:
         that close behind a close all."""
         halts, expires = random.random() < halt, random.random() < expired
         entry = self.queue[0] if self.queue and valid and not halts else None
-        offers = not self.queue and self.state == "pass" and random.random() < offer
+        clean = not self.queue and random.random() < 0.9
+        # Nothing comes out of the queue in the cycle after ``clean`` in which a command is offered.
+        offers = random.random() < offer and not (self.way and self.queue)
         offered = random.randrange(256), random.randrange(256)
         answer_ready = self.answer is not None and random.random() < prompt
         resumes = responds = False
@@ -132,6 +136,7 @@ class Model:
             "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
             "offer": offers,
             "offered": offered[0] << 8 | offered[1],
+            "clean": clean,
             "halt": halts,
             "expired": expires,
             "control__mine": mine,
@@ -156,7 +161,8 @@ class Model:
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = state == "pass"
-        shown["willing"] = passing and not halts and not waits
+        willing = passing and not halts and not waits
+        shown["way"] = self.way and not halts
 
         if answer_ready:
             self.answer = None
@@ -201,13 +207,13 @@ class Model:
                 state = "pass"
             targets -= close
 
-        if shown["willing"] and offers:
+        if shown["way"] and offers:
             shown |= {"accept": True, "moved": True}
             self.order = offered
             self.in_run = False
             state = "execute"
             self.note("accepted")
-        elif shown["willing"] and entry and entry.order:
+        elif willing and entry and entry.order:
             shown |= {"pop": True, "moved": True}
             self.order = entry.order
             self.in_run = False
@@ -219,6 +225,7 @@ class Model:
             self.queue.popleft()
         if halts:
             self._throw_away()
+        self.way = willing and clean and not shown["accept"]
         self.state, self.targets, self.giving_up = state, targets, giving_up and state == "wait"
         self.resumed = resumes
         return inputs, shown

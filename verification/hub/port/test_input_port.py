@@ -20,7 +20,7 @@ from nectar.verification.hub.streams import Order, Pass, actions, arrivals
 RESERVED = 0x1F0
 BYPASS = {"with bypass": True, "without bypass": False}
 #: Symbols between the queue and the head.
-WAITING = {"with bypass": 3, "without bypass": 0}
+WAITING = {"with bypass": 5, "without bypass": 0}
 
 
 async def start(dut):
