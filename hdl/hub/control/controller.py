@@ -18,7 +18,8 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: the request, its port, and the decision. It means nothing when nothing was decided.
+    """Layout of a decided command: the request, its port, and the decision. When nothing was decided ``locks`` is 0, and
+    the rest means nothing.
 
     - ``done``: the command is granted. It counts for opens, locks and *await ready*.
     - ``had``: the command is done, since the port had this connection or lock before.
