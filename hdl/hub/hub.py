@@ -199,6 +199,7 @@ class Hub(wiring.Component):
             s.held[n].eq(source.held),
             central.errors[n].eq(source.errors),
             central.level[n].eq(source.level),
+            central.named[n].eq(source.named),
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),

@@ -59,6 +59,8 @@ class Central(wiring.Component):
     -------
     port : In(ControlPort()).array(ports)
         The ports. There is one response in a cycle: all ports get its ``done``, ``value``, ``fault`` and ``quiet``.
+    named : as in StatusTable
+        The output that the request of each port names.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
     closed, targets, connected, owner, ended : as in StatusTable
@@ -102,6 +104,7 @@ class Central(wiring.Component):
         super().__init__(
             {
                 "port": In(ControlPort()).array(ports),
+                "named": In(ports).array(ports),
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
@@ -183,7 +186,7 @@ class Central(wiring.Component):
                 controller.give_up[n].eq(port.give_up),
                 port.resume.eq(resume[n]),
                 port.response_valid.eq(answers.response_valid[n]),
-                table.port[n].eq(port.request.param),
+                table.named[n].eq(self.named[n]),
                 table.close_one[n].eq(port.close_one),
                 port.mine.eq(table.mine[n]),
             ]
@@ -206,7 +209,7 @@ class Central(wiring.Component):
         _give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
         _give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
         _give(m, supervisor, answers, "command", "command_valid")
-        _give(m, supervisor, table, "mine")
+        m.d.comb += supervisor.mine.eq(self._behind_register(m, table.mine))
         _give(m, supervisor, self, "byte")
         m.d.comb += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
 
@@ -243,7 +246,6 @@ class Central(wiring.Component):
         m.d.comb += [
             table.enter.eq(controller.enter | self._behind_register(m, supervisor.enter)),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
-            table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_mine.eq(close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),
             self.holding.eq(
@@ -263,7 +265,7 @@ class Central(wiring.Component):
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
             self.unlocked.eq(locks.ended),
         ]
-        _give(m, controller, locks, "shut", "locked")
+        _give(m, controller, locks, "shut")
         _give(m, answers, locks, "locked")
         _give(m, supervisor, locks, "locked")
 

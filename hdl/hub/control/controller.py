@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Con
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,11 +18,11 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: the request, its port, and the decision. When nothing was decided ``locks`` is 0, and
-    the rest means nothing.
+    """Layout of a decided command: the request, its port, and the decision. When nothing was decided ``locks`` is 0,
+    and the rest means nothing.
 
     - ``done``: the command is granted. It counts for opens, locks and *await ready*.
-    - ``had``: the command is done, since the port had this connection or lock before.
+    - ``had``: the command is an open that is done, since the port had this connection before.
     - ``expired``: the watchdog gave the command up.
     - ``supervisor``: a supervisor command from a port that may give one.
     - ``locks``: a lock that was granted."""
@@ -57,14 +57,13 @@ class Controller(wiring.Component):
         ``give_up``: while it is 1, the port's request is decided at once. ``expired``: the watchdog has expired at the
         port in this cycle.
     mine, connected : as in StatusTable
-    shut, locked : as in Locks
+    shut : as in Locks
         The tables. A lock may show two cycles later than a connection, since it is taken two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs whose ready bit counts as 1; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
         One-hot, to the status table: the input whose connection is entered.
-    entered_input, entered_output : as in StatusTable
-        The connection entered in the cycle before.
+    entered_input : as in StatusTable
     opened : Out(ports)
         One-hot, the input that got a new connection in the cycle before.
     resume : Out(ports)
@@ -111,13 +110,11 @@ class Controller(wiring.Component):
                 "mine": In(ports),
                 "connected": In(ports),
                 "shut": In(ports).array(ports),
-                "locked": In(ports),
                 "ready": In(ports),
                 "enabled": In(ports),
                 "allowed": In(ports),
                 "enter": Out(ports),
                 "entered_input": Out(bits),
-                "entered_output": Out(ports),
                 "opened": Out(ports),
                 "resume": Out(ports),
                 "order": Out(Order(ports)),
@@ -300,16 +297,13 @@ class Controller(wiring.Component):
             self.place.eq(1 << s.named),
             self.opened.eq(self.enter),
             self.entered_input.eq(port),
-            self.entered_output.eq(Mux(s.opening_now.any(), self.place, 0)),
             order.request.op.eq(op),
             order.request.param.eq(
                 Cat(s.named, _chosen(s.decided, [request.param[bits:] for request in self.request]))
             ),
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),
-            order.had.eq(
-                (s.opening_now.any() & ~self.enter.any()) | (s.locking_now.any() & self.locked.bit_select(s.named, 1))
-            ),
+            order.had.eq((s.opening_now & ~self.enter).any()),
             order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
             order.locks.eq(s.locking_now.any()),

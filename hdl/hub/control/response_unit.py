@@ -204,7 +204,12 @@ class ResponseUnit(wiring.Component):
             s.supervises.eq(comes & s.early.supervisor),
         ]
         with m.If(comes):
-            m.d.sync += [s.order.eq(s.early), s.giver.eq(s.early_giver), s.place.eq(s.early_place)]
+            m.d.sync += [
+                s.order.eq(s.early),
+                s.order.had.eq(s.early.had | s.locks & (self.locked & s.early_place).any()),
+                s.giver.eq(s.early_giver),
+                s.place.eq(s.early_place),
+            ]
 
     def _look_up(self, m, s):
         """Cycle t + 1: looks up the tables for the named port.

@@ -10,7 +10,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Module, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,15 +29,14 @@ class StatusTable(wiring.Component):
 
     Members
     -------
-    port : In(index).array(ports)
-        For each input: the output that its command names.
+    named : In(ports).array(ports)
+        For each input: the output that its command names, one-hot; 0 if there is none.
     enter : In(ports)
-        Inputs whose connection to the named output is entered. The output must be free and not the input's own port. It
-        was named in the cycle before, too.
-    entered_input, entered_output : In(index), In(ports)
-        The connection that is entered in this cycle: its input as a number, its output one-hot; all 0 if there is none.
+        Inputs whose connection to the named output is entered. The output must be free and not the input's own port.
+    entered_input : In(index)
+        The input of the connection that is entered in this cycle, as a number.
     close_one : In(ports)
-        Inputs whose connection to the named output ends, if there is one. It was named in the cycle before, too.
+        Inputs whose connection to the named output ends, if there is one.
     close_mine : In(ports)
         Inputs all of whose connections end.
     closed : In(ports)
@@ -58,7 +57,7 @@ class StatusTable(wiring.Component):
     ------
     A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
     ``owner`` in t + 2; one that is entered shows in all of them in t + 1. Closing wins over entering. ``mine``
-    belongs to ``port`` in the same cycle.
+    belongs to ``named`` in the same cycle.
 
     Raises
     ------
@@ -72,10 +71,9 @@ class StatusTable(wiring.Component):
         bits = index_bits(ports)
         super().__init__(
             {
-                "port": In(bits).array(ports),
+                "named": In(ports).array(ports),
                 "enter": In(ports),
                 "entered_input": In(bits),
-                "entered_output": In(ports),
                 "close_one": In(ports),
                 "close_mine": In(ports),
                 "closed": In(ports),
@@ -93,11 +91,11 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
-        # A bit is set or cleared by the decoded number, which stands in registers.
-        for i, port in enumerate(self.port):
-            place = Signal(self.ports, name=f"place_{i}")
-            m.d.comb += self.mine[i].eq(self.targets[i].bit_select(port, 1))
-            m.d.sync += place.eq(1 << port)
+        entered = Signal(self.ports)
+        entries = []
+        for i, place in enumerate(self.named):
+            m.d.comb += self.mine[i].eq((self.targets[i] & place).any())
+            entries.append(Mux(self.enter[i], place & ~(1 << i), 0))
             m.d.comb += [self.ahead[i][o].eq(self.targets[i][o] | (self.enter[i] & place[o])) for o in ports if o != i]
             m.d.comb += [
                 self.coming[i][o].eq(
@@ -111,11 +109,12 @@ class StatusTable(wiring.Component):
         in_use = Signal(self.ports)
         m.d.comb += [
             in_use.eq(reduce(or_, self.targets)),
+            entered.eq(reduce(or_, entries)),
             self.ended.eq(self.connected & ~in_use),
         ]
-        m.d.sync += self.connected.eq(in_use | self.entered_output)
+        m.d.sync += self.connected.eq(in_use | entered)
         for o in ports:
-            with m.If(self.entered_output[o]):
+            with m.If(entered[o]):
                 m.d.sync += self.owner[o].eq(self.entered_input)
 
         if platform == "formal":

@@ -108,8 +108,8 @@ class Supervisor(wiring.Component):
         The queue of this port is to be emptied; the connections of this input end; the connection to this output ends.
     release, lock, locker : Out(ports)
         The locks of this input end; the lock on this output changes; the input that gets the lock, one-hot.
-    enter, entered_input, entered_output, opened : Out(ports), Out(index), Out(ports), Out(ports)
-        A connection that is entered, like a connection of the controller.
+    enter, entered_input, opened : Out(ports), Out(index), Out(ports)
+        A connection that is entered, like a connection of the controller, but ``enter`` comes a cycle earlier.
     ready_set, ready_clear, hello_ask : Out(ports)
         The ready bit of this output is to be set; to be cleared; the neighbour of this port is to be asked for a hello.
     watchdog_log, watchdog_restart : Out(5), Out(1)
@@ -168,7 +168,6 @@ class Supervisor(wiring.Component):
                 "locker": Out(ports),
                 "enter": Out(ports),
                 "entered_input": Out(bits),
-                "entered_output": Out(ports),
                 "opened": Out(ports),
                 "ready_set": Out(ports),
                 "ready_clear": Out(ports),
@@ -341,7 +340,6 @@ class Supervisor(wiring.Component):
             m.d.comb += [
                 self.opened.eq(s.giver),
                 self.entered_input.eq(one_hot_index(s.giver)),
-                self.entered_output.eq(s.place),
             ]
             m.d.sync += s.connects.eq(0)
 

@@ -83,8 +83,10 @@ class Watchdog(wiring.Component):
         last = Signal(reset_less=True)
         runs = Signal()
         tick = Signal()
+        on = Signal(init=1)  # the time is not 0
+        m.d.sync += on.eq(self.log != 0)
         m.d.comb += [
-            runs.eq(held.any() & (self.log != 0)),
+            runs.eq(held.any() & on),
             self.active.eq((self.held | held).any() & (self.log != 0)),
             tick.eq(runs & (bit != last) & ~self.restart),
         ]

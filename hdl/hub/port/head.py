@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, Reply, Request, check_ports, is_absent
+from ..messages import FAULTS, Reply, Request, check_ports, index_bits, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -42,7 +42,7 @@ class _Signals:
         self.ends = Signal()  # a command that closes is done
         self.not_done = Signal()  # it is refused
         self.resumed = Signal()  # the wait for the decision has ended with the cycle before, by ``resume``
-        self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
+        self.bad = Signal(reset_less=True)  # it names a port that does not exist, or its own port
         self.asked = Signal()  # the response to the request is still to come
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
 
@@ -73,8 +73,8 @@ class Head(wiring.Component):
         A command that waits is given up.
     crossbar : Out(CrossbarPort())
         The way of symbols to the outputs.
-    control : Out(ControlPort())
-        The controller and the status table.
+    control, named : Out(ControlPort()), Out(ports)
+        The controller and the status table. ``named``: the output that the request names, one-hot; 0 if there is none.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     answer : Out(stream.Signature(Reply))
@@ -127,6 +127,7 @@ class Head(wiring.Component):
                 "expired": In(1),
                 "crossbar": Out(CrossbarPort()),
                 "control": Out(ControlPort()),
+                "named": Out(ports),
                 "start_left": Out(1),
                 "answer": Out(stream.Signature(Reply)),
                 **{name: Out(1) for name in FAULTS.values()},
@@ -262,28 +263,25 @@ class Head(wiring.Component):
         op, control = s.op, self.control
         group = Signal()
         close_one = Signal()
-        bad = Signal()
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
             s.here.eq(
                 close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))
             ),
-            bad.eq(is_absent(s.param, self.ports) | (s.param == self.port)),
         ]
         m.d.sync += [
-            control.close_one.eq(s.executes & close_one & control.mine & ~bad),
+            control.close_one.eq(s.executes & close_one & control.mine & ~s.bad),
             control.close_mine.eq(s.executes & s.here & ~close_one),
-            s.not_done.eq(s.executes & close_one & (bad | ~control.mine)),
-            s.was_bad.eq(bad),
+            s.not_done.eq(s.executes & close_one & (s.bad | ~control.mine)),
         ]
 
     def _count_refusals(self, m, s):
         """The error with which a command is refused, in the cycle of the response, or in END."""
         control = self.control
         refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
-        refused["bad_port"] |= s.not_done & s.was_bad
-        refused["not_mine"] |= s.not_done & ~s.was_bad
+        refused["bad_port"] |= s.not_done & s.bad
+        refused["not_mine"] |= s.not_done & ~s.bad
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
     def _keep_command(self, m, s):
@@ -292,7 +290,18 @@ class Head(wiring.Component):
         While no command is under way they may follow what comes, which is known long before it is known whether a
         command is taken."""
         control = self.control
-        m.d.comb += [control.request.op.eq(s.op), control.request.param.eq(s.param)]
+        coming = Signal(8)  # the parameter that comes
+        m.d.comb += [
+            control.request.op.eq(s.op),
+            control.request.param.eq(s.param),
+            coming.eq(Mux(self.valid, self.entry[:8], self.offered.param)),
+        ]
+        # What it names is decoded in front of the register: it is looked up in tables that are far away.
+        with m.If(s.idle | s.loads):
+            m.d.sync += [
+                self.named.eq(1 << coming[: index_bits(self.ports)]),
+                s.bad.eq(is_absent(coming, self.ports) | (coming == self.port)),
+            ]
         with m.If(s.idle):
             m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered.op))
         with m.Elif(s.loads):
@@ -304,8 +313,8 @@ class Head(wiring.Component):
                     control.value,
                     Mux(
                         s.ends,
-                        Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE),
-                        Mux(self.valid, self.entry[:8], self.offered.param),
+                        Mux(s.bad, Error.BAD_PORT, Error.NOT_MINE),
+                        coming,
                     ),
                 )
             )

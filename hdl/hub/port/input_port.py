@@ -62,7 +62,7 @@ class InputPort(wiring.Component):
         ``coming``: the symbol that enters the input register. ``rx_symbol``, ``rx_kind``: the symbol in it.
     enabled : In(1)
         The port is in use.
-    hub_id, crossbar, control, answer
+    hub_id, crossbar, control, named, answer
         As in Head.
     reset_queue : In(1)
         The queue is emptied, a command that waits is given up, and a ready signal is sent.
@@ -116,6 +116,7 @@ class InputPort(wiring.Component):
                 "hub_id": In(8),
                 "crossbar": Out(CrossbarPort()),
                 "control": Out(ControlPort()),
+                "named": Out(ports),
                 "answer": Out(stream.Signature(Reply)),
                 "reset_queue": In(1),
                 "expired": In(1),
@@ -193,6 +194,7 @@ class InputPort(wiring.Component):
             head.halt.eq(s.halt),
             head.expired.eq(self.expired),
             self.send_ready.eq(head.start_left | s.halt),
+            self.named.eq(head.named),
             self.moved.eq(head.moved),
         ]
         wiring.connect(m, head.control, wiring.flipped(self.control))

@@ -100,13 +100,17 @@ class InputQueue(wiring.Component):
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
         some = Signal()  # there are such entries
         address = Signal(bits)
+        # An address is made of two parts without a long carry chain: ``place`` comes late in the cycle.
+        above = Signal(bits - 2, init=1)  # the high part of the next four addresses
+        low = Signal(3)
         commits = Signal()
         reads = Signal()
         level = unread
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
-            address.eq(committed + self.place),
+            low.eq(committed[:2] + self.place),
+            address.eq(Cat(low[:2], Mux(low[2], above, committed[2:]))),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
@@ -123,6 +127,8 @@ class InputQueue(wiring.Component):
         ]
         with m.If(commits):
             m.d.sync += committed.eq(address)
+            with m.If(low[2]):
+                m.d.sync += above.eq(above + 1)
         # Whether something is committed is known late in the cycle.
         more = Mux(self.clear, self.amount, Mux(reads, unread + self.amount - 1, unread + self.amount))
         rest = Mux(self.clear, 0, unread - reads)
@@ -148,6 +154,7 @@ class InputQueue(wiring.Component):
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (inside == 0), "empty is told at once"),
                 Assert(some == (unread != 0)),
+                Assert(above == (committed[2:] + 1)[: bits - 2]),
                 Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
             ]
         return m

@@ -52,7 +52,6 @@ class Tables:
         names = {n: requests[n][1] % size if n in requests else 0 for n in ports}
         pins = {
             "connected": sum(1 << o for o in self.before),
-            "locked": sum(1 << o for o in self.locked),
             "mine": sum((self.opened.get(names[n]) == n) << n for n in ports),
         }
         for n in ports:
@@ -124,7 +123,7 @@ class Model:
             return (opens(mine) or locks(mine)) and lasts
         return opens(mine) and (opens(op) or lasts) or locks(mine) and lasts
 
-    def _tell(self, inputs):
+    def _tell(self):
         """Outputs of the decision of this cycle, and whether it is a supervisor command that counts."""
         port, op, param, done, had, entered = self.decided
         named = param % (1 << max(1, (self.ports - 1).bit_length()))
@@ -136,7 +135,6 @@ class Model:
             "enter": entered << port,
             "opened": entered << port,
             "entered_input": port,
-            "entered_output": (1 << named) * (done and opens(op)),
             "resume": (opens(op) or locks(op)) << port,
             "order": None,
         }
@@ -145,7 +143,7 @@ class Model:
             param,
             port,
             done,
-            done and opens(op) and not entered or takes_lock and bool(1 << named & inputs["locked"]),
+            done and opens(op) and not entered,
             port in self.given_up,
             supervisor,
             takes_lock,
@@ -168,7 +166,7 @@ class Model:
 
     def step(self, inputs):
         """Outputs of this cycle; and what is decided in it: (port, op, param, done, had, entered) or None."""
-        shown = {"enter": 0, "opened": 0, "decided": 0, "entered_output": 0, "resume": 0}
+        shown = {"enter": 0, "opened": 0, "decided": 0, "resume": 0}
         shown["busy"] = bool(
             self.frozen
             or self.requests
@@ -183,7 +181,7 @@ class Model:
         freeze = self.frozen
         decided = self.decided
         if decided:
-            told, supervises = self._tell(inputs)
+            told, supervises = self._tell()
             shown |= told
             freeze |= supervises
         for n in range(self.ports):
@@ -229,7 +227,6 @@ class Environment:
                 "expired",
                 "mine",
                 "connected",
-                "locked",
                 "ready",
                 "enabled",
                 "allowed",

@@ -71,7 +71,7 @@ class World:
         """The world as ``order`` finds it right behind ``before``, Worlds and orders of the two cycles before, None
         where there was no order: a lock that one of these gives back is not there any more."""
         found = copy.copy(self)
-        found.locked = dict(self.locked)
+        found.locked, found.shown_locked = dict(self.locked), self.locked
         for world, last in filter(None, before):
             if world.unlocks(last) and last["param"] == order["param"] % (1 << bits_of(self.ports)):
                 found.locked.pop(last["param"], None)
@@ -145,6 +145,8 @@ def recorded(world, order):
     if op in range(8):
         return None if had else Event.OPENED if done else Event.REFUSED
     if op in LOCKS:
+        # A lock that is given back is still there for the controller, which grants it to nobody else.
+        had = had or order["locks"] and order["param"] in world.shown_locked
         return None if had or done and op & TEST else Event.LOCKED if done else Event.REFUSED
     return None
 
@@ -160,7 +162,7 @@ def some_order(ports):
         "param": param,
         "port": port,
         "done": done,
-        "had": done and random.random() < 0.3,
+        "had": done and op in range(8) and random.random() < 0.3,
         "locks": done and op in LOCKS and not op & TEST,
         "expired": random.random() < 0.5,
         "supervisor": bool(op & 0x80) and random.random() < 0.5,

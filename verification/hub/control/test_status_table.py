@@ -21,7 +21,6 @@ class Model:
         self.before = {}  # the table of the cycle before
         self.owners = {}  # what each output was told of its input last
         self.entered = None  # (input, output) to be entered in this cycle
-        self.names = [0] * ports  # the outputs that were named in the cycle before
 
     def outputs_of(self, i):
         """Outputs connected to input ``i``."""
@@ -30,7 +29,7 @@ class Model:
     def step(self, inputs):
         """What the table shows; then what is entered and closed."""
         ports = range(self.ports)
-        names = [inputs[f"port__{i}"] for i in ports]
+        names = inputs.pop("names")
         shown = {
             "connected": sum(1 << o for o in self.before),
             "ended": sum(1 << o for o in self.before if o not in self.table),
@@ -44,7 +43,6 @@ class Model:
             self.owners[self.entered[1]] = self.entered[0]
         self.before = dict(self.table)
         self.entered = inputs.pop("decided", None)
-        self.names = names
         for i in ports:
             shown[f"ahead__{i}"] = sum(1 << o for o in self.outputs_of(i))
         gone = {o for o in self.table if inputs["closed"] >> o & 1}
@@ -75,14 +73,10 @@ def stimulus(enters, closes):
         if model.entered:
             i, o = model.entered
             names[i] = o
-            inputs |= {"entered_input": i, "entered_output": 1 << o, "enter": 1 << i}
+            inputs |= {"entered_input": i, "enter": 1 << i}
         for i in ports:
             inputs["close_mine"] |= (random.random() < closes / 4) << i
-            if (
-                random.random() < closes and not inputs["enter"] >> i & 1
-            ):  # what is closed was named in the cycle before, too
-                names[i] = model.names[i]
-                inputs["close_one"] |= 1 << i
+            inputs["close_one"] |= (random.random() < closes and not inputs["enter"] >> i & 1) << i
         free = [
             (i, names[i])
             for i in ports
@@ -95,7 +89,9 @@ def stimulus(enters, closes):
         if free and random.random() < enters:
             i, o = random.choice(free)
             inputs["decided"] = i, o
-        return inputs | {f"port__{i}": name for i, name in enumerate(names)}
+        return (
+            inputs | {"names": names} | {f"named__{i}": 1 << n if n < model.ports else 0 for i, n in enumerate(names)}
+        )
 
     return choose
 
@@ -110,11 +106,10 @@ async def keeps_all_connections_and_no_other(dut):
         [
             "enter",
             "entered_input",
-            "entered_output",
             "close_one",
             "close_mine",
             "closed",
-            *(f"port__{n}" for n in range(model.ports)),
+            *(f"named__{n}" for n in range(model.ports)),
         ],
     )
     await lockstep.start()
@@ -130,6 +125,7 @@ async def keeps_all_connections_and_no_other(dut):
     chooses = stimulus(1.0, 0.0)
     for _ in range(60):
         inputs = chooses(model)
+        del inputs["names"]
         inputs.pop("decided", None)
         await lockstep.reset(inputs)
         model = Model(model.ports)

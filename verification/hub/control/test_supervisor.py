@@ -34,7 +34,6 @@ PULSES = (
     "enter",
     "opened",
     "entered_input",
-    "entered_output",
     "pop",
     "clear_valid",
     "watchdog_restart",
@@ -120,7 +119,6 @@ class Model:
                     self.due.setdefault(cycle + 9, {}).update(
                         {
                             "opened": who,
-                            "entered_output": place,
                             "entered_input": giver,
                             "decision": port | giver << 7 | Event.OPENED << 14,
                         }
