@@ -130,7 +130,9 @@ class InputQueue(wiring.Component):
             with m.If(low[2]):
                 m.d.sync += above.eq(above + 1)
         # Whether something is committed is known late in the cycle.
-        more = Mux(self.clear, self.amount, Mux(reads, unread + self.amount - 1, unread + self.amount))
+        step = Signal.like(self.amount)
+        m.d.comb += step.eq(self.amount - reads)
+        more = Mux(self.clear, self.amount, unread + step)
         rest = Mux(self.clear, 0, unread - reads)
         m.d.sync += [
             unread.eq(Mux(commits, more, rest)),
