@@ -29,11 +29,13 @@ class ElementStimulus:
     """Inputs of a routing element; ``granted`` as an owner is granted, some time behind ``asks``.
 
     ``pause``: share of cycles without a strobe. ``wrong``: how often something comes that may not. ``patience``:
-    cycles that a grant takes at most. ``absent``: share of probes for channels that there are not.
+    cycles that a grant takes at most. ``absent``: share of probes for channels that there are not. ``give_up``: how
+    often a message that is not passed on yet ends, at each frame.
     """
 
-    def __init__(self, pause=0.0, wrong=0.0, patience=20, absent=0.0):
+    def __init__(self, pause=0.0, wrong=0.0, patience=20, absent=0.0, give_up=0.0):
         self.pause, self.wrong, self.patience, self.absent = pause, wrong, patience, absent
+        self.give_up = give_up
         self.pairs, self.granted, self.wait = [], False, None
         self.under_way, self.words = False, 0
 
@@ -55,6 +57,9 @@ class ElementStimulus:
             self.under_way, self.words = True, random.choice([0, 1, 2, 5])
             # No word comes before RDY has gone back, so at least a nibble is between.
             return [*_probe(self._address(model), random.getrandbits(1)), *random_nibble()]
+        if self.under_way and not model.joined and random.random() < self.give_up:
+            self.under_way = False
+            return random_word(end=True)
         if self.under_way and model.joined and random.random() < 0.7:
             self.words -= 1
             self.under_way = self.words >= 0
@@ -72,6 +77,8 @@ class ElementStimulus:
             self.wait = random.randrange(self.patience) if self.wait is None else self.wait - 1
             if self.wait <= 0:
                 self.granted, self.wait = True, None
+        else:
+            self.wait = None
         strobe = random.random() >= self.pause
         if not self.pairs:
             self.pairs = self._more(model)

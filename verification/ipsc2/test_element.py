@@ -69,11 +69,25 @@ async def a_strobe_may_pause_anywhere(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_message_may_end_before_it_is_passed_on(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": before the grant, in each cycle from the grant on, behind the
+    probe; with pauses; and the next message comes close behind."""
+    seen = await run(dut, 4, 1200, give_up=0.3, patience=30)
+    seen.update(await run(dut, 20, 200, give_up=0.6, patience=8))
+    assert not seen["wrong"] and not seen["early"] and seen["messages"] > 10
+    assert seen["taken back"] > 20 and seen["ended in ask"] > 10 and seen["ended in pass"] > 3
+    assert seen["closed"] > 10
+    for pause in 0.1, 0.4:
+        seen.update(await run(dut, 6, 400, give_up=0.5, patience=6, pause=pause))
+    assert not seen["wrong"] and not seen["early"]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def what_is_wrong_is_told_and_nothing_else_is_changed(dut):
     """docs/ipsc2.md, "What can go wrong": pairs that begin no frame, words before the path stands, upper bits of a
     probe, probes for channels that there are not."""
     seen = await run(dut, 60, 60, wrong=0.3, patience=4, absent=0.5)
-    seen.update(await run(dut, 10, 150, wrong=0.05, pause=0.2, absent=0.2))
+    seen.update(await run(dut, 10, 150, wrong=0.05, pause=0.2, absent=0.2, give_up=0.1))
     assert seen["wrong"] > 20 and seen["early"] > 3
     arrived, dimensions = SIZES[inside()]
     assert (seen["lost"] > 0) == (dimensions < 7 and arrived < CHANNELS)

@@ -274,6 +274,7 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
                 *begun, last = data
                 assert begun == wire[: len(begun)] and len(begun) < len(wire)
                 assert last == checksum(begun) ^ 0xFFFF
+                assert frames[-2] is None, "a nibble is in front, also behind the probe"
         await rig.until(first + 1, 4000)
         assert rig.events[-1] == "sent"
         assert len(router.done) == done + 1
