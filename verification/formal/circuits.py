@@ -95,8 +95,8 @@ class CircuitProof(wiring.Component):
         ]
         m.d.sync += [data.eq(element.rx.data), strobe.eq(element.rx.strobe)]
 
-        # By the page: a message from the first pair of its probe to the end of a word with EOM; if this comes before the
-        # message is passed on, it is over there, and what has been granted gets an end of its own.
+        # By the page: a message from the first pair of its probe to the end of a word with EOM; if this comes before
+        # the message is passed on, it is over there, and what has been granted gets an end of its own.
         message, probe, padding, joined, over, closing = (
             Signal(name=n) for n in ("message", "probe", "padding", "joined", "over", "closing")
         )

@@ -35,6 +35,11 @@ def test_the_checksum_is_the_remainder_of_a_division():
         assert checksum([*words, checksum(words) ^ 0xFFFF]) != 0
 
 
+def test_the_closing_word_of_a_router_is_no_checksum_of_a_probe():
+    """docs/ipsc2.md, "An end before the circuit stands": its data are 0, and the destination finds it wrong."""
+    assert all(division([probe]) for probe in range(256))
+
+
 def message(length):
     """``length`` words of 32 bits."""
     return [random.getrandbits(32) for _ in range(length)]
