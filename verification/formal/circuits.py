@@ -3,7 +3,7 @@
 Statement: docs/ipsc2.md, "Circuits", "Ready", "Node sink". D3.
 """
 
-from amaranth.asserts import AnySeq
+from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
@@ -38,9 +38,9 @@ _WHOLE = SHORT_PROBE_PAIRS + CLOSING_PAIRS
 class Follower:
     """What a direction is in, by counting down: ``left`` pairs of the frame, a ``word``, with ``eom``."""
 
-    def __init__(self, m, data, strobe, probe, probe_pairs, padding):
-        self.left, self.word, self.eom = Signal(4, name="left"), Signal(name="word"), Signal(name="eom")
-        self.second = Signal(name="second")
+    def __init__(self, m, data, strobe, probe, probe_pairs, padding, name=""):
+        self.left = Signal(4, name=f"{name}left")
+        self.word, self.eom, self.second = (Signal(name=name + what) for what in ("word", "eom", "second"))
         padding = Value.cast(padding)
         self.begins = strobe & (self.left == 0)
         self.nibble = self.begins & (data == NIBBLE_START)
@@ -74,9 +74,15 @@ class Follower:
 
 
 class CircuitProof(wiring.Component):
-    """An element with the arbiter of the one channel that it can ask for, or the sink; any pairs, with pauses."""
+    """An element with the arbiter of the one channel that it can ask for, or the sink; any pairs, with pauses.
 
-    def __init__(self):
+    ``legal``: the pairs are those of messages as this proof shows that an element sends them on: from a channel a
+    probe, then at least a nibble, then any frames to a word with EOM, with pauses and with pairs that begin no frame
+    in between. So what is shown of one element holds for those behind it, too.
+    """
+
+    def __init__(self, legal=False):
+        self.legal = legal
         self.element, self.selected = Element(CHANNELS, 3), Selected(1)
         super().__init__({})
 
@@ -123,7 +129,7 @@ class CircuitProof(wiring.Component):
 
         # What the way ahead gets: from its grant on a probe, then at least a nibble, then frames.
         lane, probed, nibbled = selected.lane, Signal(), Signal()
-        way = Follower(m, lane.data, lane.strobe, ~probed, SHORT_PROBE_PAIRS, 0)
+        way = Follower(m, lane.data, lane.strobe, ~probed, SHORT_PROBE_PAIRS, 0, "way_")
         with m.If(way.ends):
             m.d.sync += probed.eq(1)
         with m.If(way.nibble):
@@ -195,7 +201,42 @@ class CircuitProof(wiring.Component):
             Assert(passes | (way.left == 0) | (way.word == (sent > _WORD))),
             Assert(passes | (way.left == 0) | (way.eom == (sent > _WORD + 1))),
         ]
+        if self.legal:
+            self._receive(m, data, strobe, message, probe, padding, row)
         return m
+
+    @staticmethod
+    def _receive(m, data, strobe, message, probe, padding, row):
+        """Assumes that messages come, with probes of 6 or 10 pairs, and shows that each is over with its EOM."""
+        under_way, probed, nibbled, long = (Signal(name=n) for n in ("under_way", "probed", "nibbled", "long"))
+        m.d.comb += long.eq(AnyConst(1))
+        source = Follower(m, data, strobe, ~probed, Mux(long, WORD_PAIRS, SHORT_PROBE_PAIRS), 0, "source_")
+        with m.If(source.start):
+            m.d.sync += under_way.eq(1)
+        with m.If(under_way & source.ends):
+            m.d.sync += probed.eq(1)
+        with m.If(probed & source.nibble):
+            m.d.sync += nibbled.eq(1)
+        with m.If(source.last):
+            m.d.sync += [under_way.eq(0), probed.eq(0), nibbled.eq(0)]
+        upper = under_way & ~probed & (source.left <= WORD_PAIRS - SHORT_PROBE_PAIRS) & long
+        same = Cat(source.word, source.eom, source.second) == Cat(row.word, row.eom, row.second)
+        m.d.comb += [
+            Assume(~(source.start & probed) | nibbled),
+            Assume(~(upper & strobe) | (data == 0)),
+            Assert(message == under_way, "an element has a message from its probe to its EOM, wherever it waits"),
+            # Invariants.
+            Assert(upper | ~(under_way & ~probed) | (row.left == source.left - Mux(long, 4, 0)) & probe),
+            Assert(~upper | padding & ~probe & (row.left == 0)),
+            Assert(~(under_way & ~probed) | (source.left != 0) & ~source.word & ~source.eom),
+            Assert((under_way & ~probed) | (row.left == source.left)),
+            Assert(same),
+            Assert(~probed | under_way & ~probe),
+            Assert(~nibbled | probed),
+            Assert(~probed | nibbled | padding),
+            Assert(~nibbled | ~padding),
+            Assert(under_way | (source.left == 0) | ~source.word),
+        ]
 
 
 class StatusProof(wiring.Component):
@@ -325,6 +366,17 @@ PROOFS = [
             "it ends with the second pair": Fault(Element, "lane__last", lambda was, s: was | s.ending),
             "the end is not seen": Fault(Element, "lane__last", lambda was, s: 0),
             "the upper half of a probe is passed on": Fault(Element, "padding", lambda was, s: 0),
+        },
+    ),
+    Proof(
+        "given-up",
+        "D3: messages that end anywhere leave no element behind with one, however many hops they have",
+        'docs/ipsc2.md, "An end before the circuit stands"',
+        holds={"element and sink": Attempt(lambda: CircuitProof(legal=True))},
+        search=Attempt(lambda: CircuitProof(legal=True), mode="bmc", depth=34),
+        faults={
+            "an end is not seen by who waits": Fault(Element, "given_up", lambda was, s: 0, at_once=True),
+            "it is seen in the next word": Fault(Element, "given_up", lambda was, s: was & s.padding, at_once=True),
         },
     ),
     Proof(

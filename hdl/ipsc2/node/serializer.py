@@ -49,7 +49,7 @@ class Serializer(wiring.Component):
     ------
     ``request`` is 1 from the cycle behind the one in which the first word is taken. With ``grant`` a pair goes out in
     each cycle, and with ``allow`` and words there are no nibbles between words. The rest of a message that was refused
-    or given up is taken at a word a cycle, and dropped. The word that ends a message that is given up is behind a nibble.
+    or given up is taken at a word a cycle, and dropped. A word that gives a message up is sent behind a nibble.
     """
 
     def __init__(self):
