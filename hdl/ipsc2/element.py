@@ -152,7 +152,6 @@ class Element(wiring.Component):
 
         # What is sent. A grant holds, so what has begun goes on.
         sends = Signal()
-        turns = Signal()  # a pair of the address leaves
         m.d.comb += sends.eq((state == _State.ASK) & self.granted | (step != 0))
         with m.If(state == _State.PASS):
             m.d.comb += [
@@ -166,8 +165,8 @@ class Element(wiring.Component):
             with m.Switch(step):
                 with m.Case(RDY_PLACE):
                     m.d.comb += self.lane.status.eq(1)
-                with m.Case(*range(2, SHORT_PROBE_PAIRS)):
-                    m.d.comb += [self.lane.data.eq(address[:2]), turns.eq(1)]
+                with m.Case(*range(RDY_PLACE + 1, SHORT_PROBE_PAIRS)):
+                    m.d.comb += self.lane.data.eq(address[:2])
                 with m.Case(_NIBBLE):
                     m.d.comb += self.lane.data.eq(NIBBLE_START)
                 with m.Case(_NIBBLE + RDY_PLACE, _WORD + RDY_PLACE):
@@ -175,7 +174,9 @@ class Element(wiring.Component):
                 with m.Case(_PAIRS - 1):
                     m.d.comb += self.lane.last.eq(1)
 
-        # The address comes behind two other pairs, and leaves behind two.
+        # The address comes behind two other pairs, and leaves behind two. The next one comes when all of it has left.
+        turns = Signal()
+        m.d.comb += turns.eq((step > RDY_PLACE) & (step < SHORT_PROBE_PAIRS))
         with m.If((state == _State.PROBE) & frames.strobe | turns):
             m.d.sync += address.eq(Cat(address[2:], frames.data))
         with m.If(state == _State.PROBE):

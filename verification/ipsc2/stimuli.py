@@ -1,10 +1,11 @@
 """What arrives on a channel, at random: pairs of messages, with pauses, and with what the formats do not allow."""
 
 import random
+from collections import deque
 
 from ...hdl.ipsc2.formats import CHANNELS, channels, nibble, short_probe, word
 
-__all__ = ["ElementStimulus", "LaneStimulus", "lanes", "random_nibble", "random_word"]
+__all__ = ["ElementStimulus", "EndStimulus", "LaneStimulus", "lanes", "random_nibble", "random_word"]
 
 
 def random_nibble():
@@ -84,6 +85,31 @@ class ElementStimulus:
             self.pairs = self._more(model)
         data = self.pairs.pop(0) if strobe else random.getrandbits(2)
         return {"rx__data": data, "rx__strobe": strobe, "granted": self.granted}
+
+
+class EndStimulus:
+    """Inputs of a routing element: a message that ends without a word before, ``gap`` pairs that are no frame's, and a
+    message that is granted at once. The grant for the first one comes ``wait`` cycles behind its ``asks``, if ever."""
+
+    def __init__(self, wait, gap):
+        self.wait, self.waited, self.granted = wait, 0, False
+        first = [*_probe(0, False), *(pair for _ in range(6) for pair in random_nibble()), *random_word(end=True)]
+        second = [*_probe(0, False), *(pair for _ in range(12) for pair in random_nibble()), *random_word(end=True)]
+        self.pairs = deque([*random_nibble(), *first, *[None] * gap, *second])
+
+    def __call__(self, model):
+        shown = getattr(model, "shown", {"asks": 0, "lane__last": 0})
+        if self.granted:
+            self.granted = not shown["lane__last"]
+        elif shown["asks"]:
+            self.granted = self.waited >= self.wait
+            self.waited += 1
+        elif self.waited:
+            self.wait = 0
+        if not self.pairs:
+            self.pairs.extend(random_nibble())
+        pair = self.pairs.popleft()
+        return {"rx__data": 0 if pair is None else pair, "rx__strobe": pair is not None, "granted": self.granted}
 
 
 def lanes(count, status=True):

@@ -11,7 +11,7 @@ from nectar.hdl.ipsc2.formats import CHANNELS, EXTERNAL
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
 from nectar.verification.ipsc2.model import ElementModel
-from nectar.verification.ipsc2.stimuli import ElementStimulus
+from nectar.verification.ipsc2.stimuli import ElementStimulus, EndStimulus
 
 #: Name → channel on which messages come, dimensions.
 SIZES = {
@@ -80,6 +80,25 @@ async def a_message_may_end_before_it_is_passed_on(dut):
     for pause in 0.1, 0.4:
         seen.update(await run(dut, 6, 400, give_up=0.5, patience=6, pause=pause))
     assert not seen["wrong"] and not seen["early"]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def it_may_end_in_each_cycle_around_the_grant(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": with and without a pause, and with the next probe directly
+    behind the word, before what has been granted is at its end."""
+    seen = Counter()
+    lockstep = Lockstep(dut, INPUTS)
+    await lockstep.start()
+    for wait in range(18):
+        for gap in range(3):
+            await lockstep.reset()
+            model = ElementModel(*SIZES[inside()])
+            await lockstep.follow(following(model), in_each_cycle(EndStimulus(wait, gap), model, 110))
+            seen.update(model.seen)
+            assert model.state == "idle" and not model.closing
+    assert not seen["wrong"] and not seen["early"]
+    outcomes = [seen[name] for name in ("messages", "taken back", "ended in ask", "ended in pass")]
+    assert sum(outcomes) == 2 * 54 and outcomes[0] >= 54 and min(outcomes) >= 3, outcomes
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
