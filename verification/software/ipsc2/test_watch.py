@@ -1,9 +1,12 @@
 """The watch of NX/2 on the RTL of the iPSC/2: nodes whose software has stopped, and slow ones (docs/nx2.md)."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from nectar.software.errors import PeerStopped, ProgramError, UnfinishedRun
 from nectar.software.ipsc2.layout import BUFFERS, Kind
+from nectar.software.ipsc2.watch import Watch
 from nectar.verification.software.ipsc2.cube import cube, nx_on, tasks_on
 
 #: Microseconds from one look to the next, here: the longest message here takes 1 ms.
@@ -255,6 +258,48 @@ def test_a_slow_node_is_not_given_up():
         assert records["sender"].result == b"at last"
         assert records["slow"].result == [*range(2 * BUFFERS), 300, 40_000]
         assert system.cab("NODE0").messages.sent[Kind.ASK] >= 4
+
+
+@pytest.mark.parametrize("nodes", [2, 4, 16, 32, 128])
+def test_a_message_may_wait_until_each_node_has_sent_one_as_long_as_the_heap(nodes):
+    """docs/nx2.md, "The watch": four looks, at 2.8 Mbyte/s, for any number of nodes."""
+    heap = 1 << 19
+    watch = Watch(SimpleNamespace(kernel=None, memory=SimpleNamespace(size=heap), nodes=nodes))
+    assert 4 * watch.period_us == pytest.approx(nodes * heap / 2.8, abs=4)
+
+
+@pytest.mark.nightly
+def test_a_message_in_a_long_queue_of_many_nodes_is_not_given_up():
+    """32 nodes: a message of node 0 to node 7 waits in node 1 for almost as long as 30 of the longest messages take,
+    with all times 1/250. What holds the channel is a message to node 3, which has stopped."""
+    share = 250
+
+    async def holder(task):
+        await task.cab.sleep(STOP_US + 100)
+        with pytest.raises(PeerStopped):
+            for number in range(BUFFERS + 1):
+                await task.send("silent", bytes(100), number)
+        return await task.cab.now_us()
+
+    async def waiter(task):
+        await task.cab.sleep(STOP_US + 2000)
+        await task.send("living", b"in turns")
+        return await task.cab.now_us()
+
+    async def living(task):
+        return (await task.receive()).data, await task.cab.now_us()
+
+    with cube(5) as system:
+        for node in system.cabs:
+            node.messages.watch.period_us //= share
+        held_us = 30 * (1 << 19) / 2.8 / share
+        system.cab("NODE1").messages.watch.period_us = round(held_us / 5)  # it begins with the message
+        system.faults.stop("NODE3", at_us=STOP_US)
+        tasks = {"silent": (3, _idle), "holder": (1, holder), "waiter": (0, waiter), "living": (7, living)}
+        records = tasks_on(system, tasks)
+        data, arrived_us = records["living"].result
+        assert data == b"in turns"
+        assert arrived_us - STOP_US - 2000 > 0.85 * held_us
 
 
 def test_a_node_that_answers_is_not_asked_for_ever():
