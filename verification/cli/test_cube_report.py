@@ -7,11 +7,9 @@ import pytest
 from nectar.hdl.ipsc2.formats import route
 from nectar.verification.cli.conftest import Command
 from nectar.verification.cli.examples import EXAMPLES
-from nectar.verification.imports import ROOT
 from nectar.verification.views.test_report import browse, data_of, needs_chromium
 
 CUBE = ["--machine", "ipsc2", "--topology", "hypercube:2"]
-_PAGE = ROOT / "docs" / "recording.md"
 RUN = ["run", *CUBE, str(EXAMPLES / "nx_matrix.py"), "--order", "8"]
 
 
@@ -87,15 +85,6 @@ def test_a_browser_shows_the_page(made, tmp_path):
     assert f'data-steps="{len(data["messages"]["path"][place])}"' in shows
     assert shows.count('class="fiber"') == 4 and "% , 0 packets" not in shows and " circuits; " in shows
     assert ">connection<" in shows.replace("</i>", ">") and "packet</span>" not in shows
-
-
-def test_the_documentation_shows_what_is_listed(made):
-    here, printed = made
-    commands, *_ = re.findall(r"^\$ nectar run --machine ipsc2 .*?(?=^```)", _PAGE.read_text(), re.M | re.S)
-    run, listed = commands.split("$ nectar ")[1:]
-    assert run.splitlines()[1:] == printed.splitlines()
-    command, *lines = listed.splitlines()
-    assert here(*command.split()).stdout.splitlines() == lines
 
 
 def test_events_of_the_hardware_are_listed(made):
