@@ -89,7 +89,7 @@ def test_a_browser_shows_the_page(made, tmp_path):
 
 def test_events_of_the_hardware_are_listed(made):
     here, _ = made
-    lines = here("events", "run.events", "--board", "NODE0", "--to", "220us").stdout.splitlines()
+    lines = here("events", "run.events", "--board", "NODE0", "--to", "400us").stdout.splitlines()
     told = [line.split(" us  ")[1].split(maxsplit=1)[1] for line in lines]
     wanted = [
         "queued nx2_short NODE0 to NODE1, message of 0 bytes",
@@ -100,6 +100,8 @@ def test_events_of_the_hardware_are_listed(made):
         "interrupt",
         "received 5 words",
         "causes arrived, sent",
+        "delivered nx2_short from NODE1, number 1, 0 bytes",
+        "returned",
     ]
     told = [re.sub(" +", " ", line) for line in told]
     places = [told.index(line) for line in wanted]
