@@ -158,7 +158,7 @@ class Element(wiring.Component):
                 self.lane.data.eq(frames.data),
                 self.lane.strobe.eq(frames.strobe & (joined | frames.nibble_begins)),
                 self.lane.status.eq(frames.status & joined),
-                self.lane.last.eq(frames.last & joined),
+                self.lane.last.eq(frames.last),  # one that is not passed on is not here any more
             ]
         with m.Else():
             m.d.comb += self.lane.strobe.eq(sends)

@@ -63,6 +63,17 @@ def channels(dimensions):
     return (*range(dimensions), EXTERNAL)
 
 
+def users(dimensions, channel):
+    """Who may use a channel outward of a router, in the order of its turns: None, the node source, and channels inward.
+
+    ``channel``: its number; CHANNELS for the node sink.
+    """
+    inward = channels(dimensions)
+    if channel == CHANNELS:
+        return inward
+    return (None, *(n for n in inward if n < channel or n == EXTERNAL))
+
+
 def probe(source, destination, external=False):
     """The routing probe from node ``source`` to node ``destination``; ``external``: to the device on channel 7 there.
 

@@ -2,9 +2,15 @@
 
 from collections import Counter
 
-from .spans import layer_name
+from .layers import layer_name
 
 __all__ = ["summary", "traffic"]
+
+#: Of a machine with packets, of one with circuits.
+_NOTHING_WRONG = (
+    "nothing went wrong: no fault, no wrong CRC, no repetition",
+    "nothing went wrong: no message has arrived damaged",
+)
 
 
 def summary(spans):
@@ -41,6 +47,8 @@ def _cpus(spans):
 
 
 def _fibers(spans):
+    if spans.circuits is not None:
+        return _circuits(spans)
     if not spans.packets:
         return "no packet was sent"
     loads = {number: track.busy_ps for number, track in spans.fibers.items()}
@@ -50,6 +58,18 @@ def _fibers(spans):
         f"{spans.packets} packets, {spans.commands} commands and {spans.replies} replies on fibers; the fullest fiber "
         f"is {fiber.sender} to {fiber.receiver}, with packets for {_share(loads[number], spans.end_ps)} of the time"
         f"{_waits(spans)}"
+    )
+
+
+def _circuits(spans):
+    if not spans.circuits:
+        return "no circuit was asked for"
+    loads = {number: track.busy_ps for number, track in spans.fibers.items()}
+    number = max(loads, key=loads.get)
+    link = spans.recording.fibers[number]
+    return (
+        f"{spans.circuits} circuits; the fullest link is {link.sender} to {link.receiver}, held for "
+        f"{_share(loads[number], spans.end_ps)} of the time{_waits(spans) or '; none has waited for another one'}"
     )
 
 
@@ -98,19 +118,21 @@ def _faults(spans):
     repeated = spans.repeated.total()
     found = [
         (len(spans.faults), "fault", "s"),
-        (spans.damaged, "packet with a wrong CRC or no end", ""),
+        (spans.damaged, _damage(spans), ""),
         (repeated, "retransmission", "s"),
         (spans.refused, "command refused by a HUB", ""),
     ]
     told = [f"{count} {what}{more * (count != 1)}" for count, what, more in found if count]
-    return (
-        "what went wrong: " + ", ".join(told) if told else "nothing went wrong: no fault, no wrong CRC, no repetition"
-    )
+    return "what went wrong: " + ", ".join(told) if told else _NOTHING_WRONG[spans.circuits is not None]
+
+
+def _damage(spans):
+    return "packet with a wrong CRC or no end" if spans.circuits is None else "message that has arrived damaged"
 
 
 def traffic(spans):
-    """``matrix``: for each CAB and each CAB (or "several") messages and bytes of the transports; ``computing``: for
-    each board and thread the time that it had the CPU."""
+    """``matrix``: for each computer and each computer (or "several") messages and bytes of the transports;
+    ``computing``: for each board and thread the time that it had the CPU."""
     count, size = Counter(), Counter()
     for message in spans.messages:
         if message.parent < 0:

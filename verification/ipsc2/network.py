@@ -107,13 +107,15 @@ class Network:
             left = list(self.expected.get(n, []))
             given_up = [each for each in left if each.given_up]
             left = [each for each in left if not each.given_up]
-            for message in deserializer.received:
-                if message.given_up:
-                    *begun, _ = message.words
-                    whole = next(e for e in given_up if e.probe == message.probe and e.words[: len(begun)] == begun)
-                    whole.times["ended"] = message.times
-                    given_up.remove(whole)
-                    continue
+            # Those that tell most first: a node and a device may have sent with the same probe.
+            for message in sorted(
+                (each for each in deserializer.received if each.given_up), key=lambda e: -len(e.words)
+            ):
+                *begun, _ = message.words
+                whole = next(e for e in given_up if e.probe == message.probe and e.words[: len(begun)] == begun)
+                whole.times["ended"] = message.times
+                given_up.remove(whole)
+            for message in (each for each in deserializer.received if not each.given_up):
                 # The first that was sent by anybody with this probe: one probe, one source, but for devices.
                 found = next(each for each in left if each.words == message.words)
                 assert found.probe == message.probe and found.probe < 1 << CHANNELS

@@ -67,26 +67,27 @@ async def what_is_given_up_leaves_nothing_behind(dut):
 @cocotb.test(timeout_time=40, timeout_unit="ms")
 async def a_message_is_given_up_in_each_cycle_around_a_grant(dut):
     """docs/ipsc2.md, "An end before the circuit stands": the message waits at its first, second, … element for a
-    channel that another one has, or for the sink. The other one and the next one by the same way arrive."""
+    channel that another one has, or for the sink, or for channel 7. The other one and the next one by the same way
+    arrive."""
     cube = network(dut)
     await cube.start()
     await cube.run(20)
     cube.violations = 0
-    last = cube.nodes - 1
-    for hop in range(1, cube.dimensions + 1):
-        # On the way of 0, 1, 3, 7, …; the sink at its end is held by a message of another neighbour.
-        here = (1 << hop) - 1
-        holder, held = (here, last) if here != last else (last ^ 1, last)
+    last, device = cube.nodes - 1, cube.ends - 1
+    # Who sends to whom; who sends what it waits for, to the same end. The way is 0, 1, 3, 7, …; its sink is held by a
+    # message of another neighbour.
+    ways = [(0, last, (1 << hop) - 1) for hop in range(1, cube.dimensions)]
+    for source, target, holder in [*ways, (0, last, last ^ 1), (0, device, last), (device, device, last)]:
         outcomes = set()
 
-        async def both(patience, holder=holder, held=held):
+        async def both(patience, source=source, target=target, holder=holder):
             cube.forget()
-            other = cube.send(holder, held, 10)
+            other = cube.send(holder, target, 10)
             for _ in range(100):
                 if "allow" in other.times:
                     break
                 await cube.cycle()
-            message, begun = cube.send(0, last, 4, patience), cube.clock.cycles
+            message, begun = cube.send(source, target, 4, patience), cube.clock.cycles
             await cube.finish(2000)
             assert "arrived" in other.times
             return message, begun
@@ -97,10 +98,10 @@ async def a_message_is_given_up_in_each_cycle_around_a_grant(dut):
             message, _ = await both(patience)
             assert message.given_up or "arrived" in message.times
             outcomes.add("arrived" if not message.given_up else "ended" if "ended" in message.times else "gone")
-            after = cube.send(0, last, 2)
+            after = cube.send(source, target, 2)
             await cube.finish(500)
             assert "arrived" in after.times
-        assert outcomes == {"gone", "ended"}, (hop, outcomes)
+        assert outcomes == {"gone", "ended"}, (source, target, outcomes)
     assert not cube.violations
 
 
