@@ -180,7 +180,7 @@ def test_pi_has_the_same_digits_on_both_machines(nectar):
     assert done.returncode == 0, done  # the first run tells that it builds the simulator
     found = {row["id"]: row["value"] for row in json.loads((nectar.folder / "c.json").read_text())["results"]}
     assert found["compare.ipsc2.latency.0.1"] == pytest.approx(350, rel=0.05)
-    assert found["compare.ipsc2.software.0.1"] > 0.7 * found["compare.ipsc2.latency.0.1"]
+    assert found["compare.ipsc2.software.0.1"] > 0.9 * found["compare.ipsc2.latency.0.1"]
     assert found["compare.nectar.latency.0.1"] < 60
     for name in MACHINES:
         for which in "0.1", "4096.3":
