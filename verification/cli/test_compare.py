@@ -45,7 +45,8 @@ MAIN = "async def main(system, arguments):\n    pass\n"
         ((*BOTH, "bad.py"), "bad.py:1: no Python program: "),
         ((*BOTH, "--json", "p.py", "p.py"), "--json p.py: the program is the same file; give another name"),
         ((*BOTH, "--html", "none/x.html", "p.py"), "--html none/x.html cannot be written: there is no directory"),
-        ((*BOTH, "--fast", "p.py"), "unrecognized arguments: --fast"),
+        ((*BOTH, "--fast", "p.py"), "there is no option --fast, and options of the program stand behind its name"),
+        (("p.py", *BOTH, "--machine", "x"), "there is no option --machine; the nearest is --machines; "),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):
@@ -132,10 +133,11 @@ THERE = [machine(name) for name in MACHINES]
 def test_everything_is_printed_and_is_in_the_results(here, monkeypatch):
     """Time, speed-up, latency, throughput, parts, distance, gates of each machine."""
     here.program(MAIN)
-    monkeypatch.setattr(compare, "_runs", lambda *_: RUNS)
+    asked = []
+    monkeypatch.setattr(compare, "_runs", lambda options, *_: asked.append(options.arguments) or RUNS)
     monkeypatch.setattr(measuring, "messages", lambda name, sizes: FOUND[name])
-    done = here("compare", *BOTH, "--json", "c.json", "program.py", "--machines", "x")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = here("compare", "program.py", "8", *BOTH, "--json", "c.json", "--order", "5", "--", "--machines", "x")
+    assert (done.returncode, done.stderr) == (0, "") and asked == [["8", "--order", "5", "--machines", "x"]]
     text = done.stdout
     assert text.startswith("the same answers on nectar, ipsc2: 1 marked\n")
     assert "nectar: 4.000 ms on 4 computers; on 4 2.00 times as fast as on 2\n" in text
