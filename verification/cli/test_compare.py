@@ -14,6 +14,7 @@ from nectar.compare.messages import PARTS, Message
 from nectar.compare.runs import Ran, difference, is_ranked
 from nectar.compare.told import lines, page, results
 from nectar.sim.machines import MACHINES, machine
+from nectar.verification.benchmarks import gates
 
 BOTH = ("--machines", "nectar,ipsc2")
 MAIN = "async def main(system, arguments):\n    pass\n"
@@ -171,6 +172,11 @@ def test_the_table_of_gates_has_the_boards_of_all_machines():
     assert dict((name, value) for name, value, _ in results(THERE, RUNS, FOUND))[
         "compare.nectar.luts"
     ] == pytest.approx(sum(board.share * table["boards"][key(board)]["luts"] for board in THERE[0].compared.boards))
+
+
+@pytest.mark.nightly
+def test_the_table_of_gates_is_that_of_the_boards_as_they_are():
+    assert gates.table()["boards"] == recorded()["boards"], f"'{gates.COMMAND}' makes the table"
 
 
 @pytest.mark.nightly
