@@ -54,8 +54,7 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
         there.sends.append(lambda probe=probe: short_probe(probe))
         await bed.until("held", 1 << channel)
         assert not bed.clock.pin("idle") and not bed.clock.pin("busy")
-        while not (there.nibbles and there.nibbles[-1]):
-            await bed.step()
+        await ready(bed, channel)
         data = halves(words)
         for half in data:
             there.sends.append(lambda half=half: word(half))
@@ -69,11 +68,17 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
     await bed.until("idle", 1)
 
 
+async def ready(bed, channel):
+    """Until a message has its circuit."""
+    there = bed.neighbours[channel]
+    while not (there.nibbles and there.nibbles[-1]):
+        await bed.step()
+
+
 async def receive(bed, channel, words):
     """A message that has a circuit comes in whole, and there is a place for the next one."""
     there, probe, data = bed.neighbours[channel], words[0] & 0xFFFF, halves(words)
-    while not (there.nibbles and there.nibbles[-1]):
-        await bed.step()
+    await ready(bed, channel)
     there.sends += [lambda half=half: word(half) for half in data]
     there.sends.append(lambda: word(checksum(probe, data), end=True))
     await bed.until("irq", 1)
@@ -99,7 +104,7 @@ async def a_message_that_ends_while_it_waits_leaves_its_channel_free(dut):
         for pause in 0, 0.1:
             bed.pause = pause
             bed.neighbours[1].sends.append(lambda: short_probe(2))
-            await bed.until("held", 2)
+            await ready(bed, 1)
             bed.neighbours[0].sends.append(lambda: short_probe(1))
             await bed.until("held", 3)
             bed.neighbours[0].sends += [lambda: nibble(0)] * nibbles
