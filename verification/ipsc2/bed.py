@@ -71,7 +71,8 @@ class Neighbour:
 
 class Bed:
     """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``pause``: share of
-    ticks in which a neighbour's strobe stops."""
+    ticks in which a neighbour's strobe stops. No line of docs/ipsc2.md does that; a nibble begins then behind the RDY
+    that comes back, before the first word."""
 
     def __init__(self, dut, pause=0.0):
         self.clock = StepClock(dut)

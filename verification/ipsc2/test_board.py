@@ -69,10 +69,11 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
 
 
 async def ready(bed, channel):
-    """Until a message has its circuit."""
+    """Until a message has its circuit. Words may be sent behind a nibble: the line may pause."""
     there = bed.neighbours[channel]
     while not (there.nibbles and there.nibbles[-1]):
         await bed.step()
+    there.sends.append(lambda: nibble(0))
 
 
 async def receive(bed, channel, words):
