@@ -119,6 +119,7 @@ class Deserializer:
             self.frame = "probe"
             return
         if not strobe:
+            assert self.frame != "probe" or self.pairs, "open before the probe"
             return
         if not self.pairs:
             assert data in (0, 3) and (self.frame != "probe" or data == 0)
