@@ -51,12 +51,10 @@ def _fibers(spans):
         return _circuits(spans)
     if not spans.packets:
         return "no packet was sent"
-    loads = {number: track.busy_ps for number, track in spans.fibers.items()}
-    number = max(loads, key=loads.get)
-    fiber = spans.recording.fibers[number]
+    fiber, share = _fullest(spans)
     return (
         f"{spans.packets} packets, {spans.commands} commands and {spans.replies} replies on fibers; the fullest fiber "
-        f"is {fiber.sender} to {fiber.receiver}, with packets for {_share(loads[number], spans.end_ps)} of the time"
+        f"is {fiber.sender} to {fiber.receiver}, with packets for {share} of the time"
         f"{_waits(spans)}"
     )
 
@@ -64,13 +62,18 @@ def _fibers(spans):
 def _circuits(spans):
     if not spans.circuits:
         return "no circuit was asked for"
+    link, share = _fullest(spans)
+    return (
+        f"{spans.circuits} circuits; the fullest link is {link.sender} to {link.receiver}, held for {share} of the time"
+        f"{_waits(spans) or '; none has waited for another one'}"
+    )
+
+
+def _fullest(spans):
+    """The fiber or link that was busy longest, and for what share of the time."""
     loads = {number: track.busy_ps for number, track in spans.fibers.items()}
     number = max(loads, key=loads.get)
-    link = spans.recording.fibers[number]
-    return (
-        f"{spans.circuits} circuits; the fullest link is {link.sender} to {link.receiver}, held for "
-        f"{_share(loads[number], spans.end_ps)} of the time{_waits(spans) or '; none has waited for another one'}"
-    )
+    return spans.recording.fibers[number], _share(loads[number], spans.end_ps)
 
 
 def _waits(spans):
