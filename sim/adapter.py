@@ -7,6 +7,8 @@ board sees the same in every cycle as it would without wrapper.
 
 import re
 
+from .node_probes import node_probes
+
 __all__ = ["VME_PINS", "adapter", "kinds", "nameless", "value_names", "wrapper"]
 
 #: Inputs that the wrapper passes on as they are. On the answers of the node's memory hangs a flip-flop only: as on the
@@ -211,7 +213,9 @@ def adapter(verilog, module, name, prefix, root_header, source):
         fill += [
             f"pins.ports.back().{pin.replace('__', '_')} = &model->{_member(f'{fiber}__{pin}')};" for pin in _PORT_PINS
         ]
-    if not lines:
+    if lines:
+        fill += node_probes(verilog, root_header, [_number(line) for line in lines])
+    else:
         fill += _probes(cpu, len(ports), root_header)
     # What a model does besides its logic takes two locks.
     root = f"{prefix}___024root"

@@ -83,7 +83,26 @@ struct VmePins {
     const std::uint8_t* am_out;
 };
 
-// Registers inside of a board that are recorded; the names of their members are those in the hardware.
+// A signal inside of a board, as wide as the model has it.
+class Signal {
+  public:
+    Signal(const std::uint8_t* at) : at_(at), bytes_(1) {}
+    Signal(const std::uint16_t* at) : at_(at), bytes_(2) {}
+    Signal(const std::uint32_t* at) : at_(at), bytes_(4) {}
+    std::uint32_t operator*() const {
+        switch (bytes_) {
+            case 1: return *static_cast<const std::uint8_t*>(at_);
+            case 2: return *static_cast<const std::uint16_t*>(at_);
+            default: return *static_cast<const std::uint32_t*>(at_);
+        }
+    }
+
+  private:
+    const void* at_;
+    int bytes_;
+};
+
+// Signals inside of a board that are recorded; the names of their members are those in the hardware.
 struct Probes {
     struct Output {
         const std::uint8_t* connected;  // where its bits are
@@ -91,6 +110,36 @@ struct Probes {
         std::uint8_t mask;
         const std::uint8_t* owner;
     };
+
+    // An input of a router, and who has one of its outputs; docs/ipsc2.md.
+    struct Input {
+        std::uint8_t number;
+        Signal asks;   // the output that it asks for: one-hot
+        Signal probe;  // by which it asks
+    };
+    struct Owned {
+        std::uint8_t number;
+        std::vector<std::uint8_t> users;  // numbers of the inputs, as owner has them
+        Signal owner;                     // one-hot
+        Signal ready;
+    };
+    // A DMA channel of a node works while one of these is not 0.
+    struct Mover {
+        std::uint8_t channel;
+        std::vector<Signal> works;
+    };
+    // A message that has been stored, with its marks in the order of ReceivedMark.
+    struct Stored {
+        Signal arrived;
+        Signal words;
+        std::vector<Signal> marks;
+    };
+
+    std::vector<Input> inputs;    // of a node with its router; else empty, as the next four
+    std::vector<Owned> owned;
+    std::vector<Mover> movers;
+    std::vector<Signal> pending;  // its interrupts
+    std::vector<Stored> stored;
 
     std::vector<Output> outputs;               // of a HUB's status table
     std::vector<const std::uint16_t*> levels;  // of the input queues: of a HUB's ports, or of a CAB

@@ -111,7 +111,7 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h", "mask.h", "parts.py", "statements.py")
+    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
@@ -140,7 +140,7 @@ class Build:
             platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
-        sources += [_HERE / name for name in ("adapter.py", "build.py", "parts.py", "statements.py")]
+        sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", "parts.py", "statements.py")]
         self.ours = digest(*texts(sources), numbers.header())
         beside = [_HERE / "board.h", _HERE / "mask.h", *sorted(_FAST.glob("*"))]
         self.quick = digest(*texts(file for file in beside if file.is_file()), numbers.header()) if self.fast else ""

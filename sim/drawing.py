@@ -1,15 +1,18 @@
 """Drawings of a topology: as SVG, and as text for a terminal."""
 
+from types import SimpleNamespace
 from xml.sax.saxutils import escape
 
 from .layout import layout
 
-__all__ = ["as_svg", "as_text"]
+__all__ = ["as_svg", "as_text", "cube_as_svg"]
 
 #: Pixels between neighbouring HUBs, and around the drawing.
 _UNIT, _MARGIN = 150, 60
 #: Half the width and half the height of the boxes of HUBs and CABs, in pixels.
 _HUB, _CAB = (30, 16), (21, 11)
+#: From a node of a cube to its neighbour in each dimension; a little aslant, so that no line hides another.
+_STEPS = (1.0, 0.06), (0.06, 1.0), (0.42, 0.36), (2.3, 0.17), (0.17, 2.3), (0.3, 4.8), (4.8, 0.3)
 
 _STYLE = """\
 svg { font: 12px sans-serif; }
@@ -29,19 +32,40 @@ text { text-anchor: middle; dominant-baseline: central; fill: #111; }
 def as_svg(topology):
     """The topology as the text of an SVG file: HUBs and CABs as boxes, a line for each pair of fibers. A line or a box
     that the mouse points at tells its ends or its number; so do screen readers."""
-    places = _pixels(layout(topology))
+    return _picture(
+        f"{topology.name}; HUBs: {len(topology.hubs)}, CABs: {len(topology.cabs)}",
+        [(fiber.a.board, fiber.b.board, str(fiber)) for fiber in topology.fibers],
+        [("hub", topology.hubs, *_HUB), ("cab", topology.cabs, *_CAB)],
+        layout(topology),
+    )
+
+
+def cube_as_svg(name, nodes, links):
+    """The same of a cube: its ``name``; name → number of each node; (name, name, what it is called) of each link."""
+    places = {
+        node: tuple(sum(step[axis] for k, step in enumerate(_STEPS) if number >> k & 1) for axis in (0, 1))
+        for node, number in nodes.items()
+    }
+    boards = {node: SimpleNamespace(id=number) for node, number in nodes.items()}
+    return _picture(f"{name}; nodes: {len(nodes)}", links, [("cab", boards, *_CAB)], places)
+
+
+def _picture(title, links, boards, places):
+    """The text of an SVG file.
+
+    ``links``: (board, board, what it is called) of each line. ``boards``: for each kind its class in the style, {name:
+    board with an ``id``}, half of the width and of the height of its boxes. ``places``: board → (x, y)."""
+    places = _pixels(places)
     width = round(max(x for x, _ in places.values()) + _MARGIN)
     height = round(max(y for _, y in places.values()) + _MARGIN)
-    title = escape(f"{topology.name}; HUBs: {len(topology.hubs)}, CABs: {len(topology.cabs)}")
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img">',
-        f"<title>{title}</title>",
-        f"<desc>{escape('; '.join(map(str, topology.fibers)))}</desc>",
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape('; '.join(called for *_, called in links))}</desc>",
         f"<style>\n{_STYLE}\n</style>",
-        *_fibers(topology, places),
-        *_boxes("hub", topology.hubs, places, *_HUB),
-        *_boxes("cab", topology.cabs, places, *_CAB),
+        *_fibers(links, places),
+        *(line for kind, of, *size in boards for line in _boxes(kind, of, places, *size)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -55,21 +79,21 @@ def _pixels(places):
     }
 
 
-def _fibers(topology, places):
+def _fibers(links, places):
     """A line for each pair of fibers; bent, if several join the same boards."""
     count = {}
     yield '<g class="fibers">'
-    for fiber in topology.fibers:
-        (x1, y1), (x2, y2) = places[fiber.a.board], places[fiber.b.board]
-        pair = frozenset((fiber.a.board, fiber.b.board))
+    for a, b, called in links:
+        (x1, y1), (x2, y2) = places[a], places[b]
+        pair = frozenset((a, b))
         number = count[pair] = count.get(pair, -1) + 1
-        bend = 0.16 * ((number + 1) // 2) * (-1) ** number * (1 if fiber.a.board < fiber.b.board else -1)
+        bend = 0.16 * ((number + 1) // 2) * (-1) ** number * (1 if a < b else -1)
         middle = (x1 + x2) / 2 - bend * (y2 - y1), (y1 + y2) / 2 + bend * (x2 - x1)
-        if fiber.a.board == fiber.b.board:  # a loop
+        if a == b:  # a loop
             path = f"M {x1} {y1} c -40 -70 40 -70 0 0"
         else:
             path = f"M {x1} {y1} Q {middle[0]:.1f} {middle[1]:.1f} {x2} {y2}"
-        yield f'<path class="fiber" d="{path}"><title>{escape(str(fiber))}</title></path>'
+        yield f'<path class="fiber" d="{path}"><title>{escape(called)}</title></path>'
     yield "</g>"
 
 

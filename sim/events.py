@@ -5,12 +5,13 @@ Times are simulated picoseconds. ``board`` is the name of a HUB, a CAB or a node
 
 from typing import NamedTuple
 
-from ..hdl.host.events import Channel, EventKind, FaultMark, PacketMark, VmeMark
+from ..hdl.host.events import Channel, EventKind, FaultMark, PacketMark, ReceivedMark, VmeMark
 
 __all__ = [
     "DECODERS",
     "Answered",
     "Arrived",
+    "Asked",
     "Causes",
     "Command",
     "Connected",
@@ -25,11 +26,13 @@ __all__ = [
     "Numbered",
     "Packet",
     "PacketStart",
+    "Pending",
     "Queue",
     "Queued",
     "Read",
     "Ready",
     "ReadyBit",
+    "Received",
     "Repeated",
     "Reply",
     "Returned",
@@ -262,7 +265,7 @@ class Returned(NamedTuple):
 
 # -- boards ----------------------------------------------------------------------------------------------
 class Irq(NamedTuple):
-    """A CAB's interrupt line is at another level from this edge on."""
+    """A computer's interrupt line is at another level from this edge on."""
 
     kind = EventKind.IRQ
     time_ps: int
@@ -270,8 +273,20 @@ class Irq(NamedTuple):
     level: int
 
 
+class Asked(NamedTuple):
+    """An input of a router asks for an output (level 1), or does so no more without having got it (0)."""
+
+    kind = EventKind.ASKED
+    time_ps: int
+    board: str
+    output: int
+    input: int
+    probe: int  # the routing probe by which it asks
+    level: int
+
+
 class Connected(NamedTuple):
-    """An output of a HUB has got an input."""
+    """An output of a HUB or a router has got an input."""
 
     kind = EventKind.CONNECTED
     time_ps: int
@@ -281,7 +296,7 @@ class Connected(NamedTuple):
 
 
 class Disconnected(NamedTuple):
-    """An output of a HUB has lost its input."""
+    """An output of a HUB or a router has lost its input."""
 
     kind = EventKind.DISCONNECTED
     time_ps: int
@@ -301,7 +316,7 @@ class Queue(NamedTuple):
 
 
 class ReadyBit(NamedTuple):
-    """The ready bit of a HUB's output is at another level from this edge on."""
+    """The ready bit of an output of a HUB or a router is at another level from this edge on."""
 
     kind = EventKind.READY_BIT
     time_ps: int
@@ -311,13 +326,33 @@ class ReadyBit(NamedTuple):
 
 
 class Dma(NamedTuple):
-    """A DMA channel of a CAB begins (level 1) or ends to work on an area; of fiber in, on all areas of a packet."""
+    """A DMA channel begins (level 1) or ends to work on an area; of fiber in, on all areas of a packet; of a node, on
+    all areas that wait, or on a message."""
 
     kind = EventKind.DMA
     time_ps: int
     board: str
     channel: Channel
     level: int
+
+
+class Pending(NamedTuple):
+    """The pending interrupts of a node are others from this edge on."""
+
+    kind = EventKind.PENDING
+    time_ps: int
+    board: str
+    causes: int  # bits of the register IRQ_PENDING
+
+
+class Received(NamedTuple):
+    """A DMA channel of a node has stored a message."""
+
+    kind = EventKind.RECEIVED
+    time_ps: int
+    board: str
+    words: int  # of 32 bits
+    mark: ReceivedMark
 
 
 class Vme(NamedTuple):
@@ -391,5 +426,8 @@ DECODERS = {
     EventKind.QUEUE: lambda at, t, d, a, b, c, data: Queue(t, at, d, a),
     EventKind.READY_BIT: lambda at, t, d, a, b, c, data: ReadyBit(t, at, a, d),
     EventKind.DMA: lambda at, t, d, a, b, c, data: Dma(t, at, Channel(a), d),
+    EventKind.ASKED: lambda at, t, d, a, b, c, data: Asked(t, at, a, c, b, d),
+    EventKind.PENDING: lambda at, t, d, a, b, c, data: Pending(t, at, a),
+    EventKind.RECEIVED: lambda at, t, d, a, b, c, data: Received(t, at, a, ReceivedMark(d)),
     EventKind.VME: lambda at, t, d, a, b, c, data: Vme(t, at, b, a, c, VmeMark(d)),
 }

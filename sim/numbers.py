@@ -43,6 +43,7 @@ from ..hdl.host.events import (
     EventKind,
     FaultMark,
     PacketMark,
+    ReceivedMark,
     VmeMark,
 )
 from ..hdl.host.numbers import RESET_EDGES, Level, OperationKind
@@ -229,6 +230,7 @@ def header():
         _enum(EventKind, "std::uint8_t"),
         _enum(EventGroup, "unsigned"),
         _enum(PacketMark, "unsigned"),
+        _enum(ReceivedMark, "unsigned"),
         _enum(VmeMark, "unsigned"),
         _enum(FaultMark, "unsigned"),
         _enum(Level, strict=False),

@@ -1,5 +1,6 @@
 #include "recorder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -21,6 +22,13 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
 }
 
 constexpr auto CRC = crc_table();
+
+// The place of the lowest bit.
+unsigned place_of(std::uint32_t bits) {
+    unsigned place = 0;
+    while (!(bits >> place & 1)) ++place;
+    return place;
+}
 
 }  // namespace
 
@@ -112,6 +120,10 @@ void Recorder::look(int place, const Pins& pins, Seen& seen) {
         add(now, EventKind::IRQ, seen.irq, place, 0);
     }
     const Probes& probes = pins.probes;
+    if (!probes.owned.empty()) {
+        look_node(place, probes, seen);
+        return;
+    }
     seen.inputs.resize(probes.outputs.size(), -1);
     seen.ready.resize(probes.outputs.size(), 1);  // as after a reset
     for (std::uint32_t output = 0; output < probes.outputs.size(); ++output) {
@@ -120,11 +132,7 @@ void Recorder::look(int place, const Pins& pins, Seen& seen) {
         const std::uint8_t ready = (*probe.ready & probe.mask) != 0;
         if (ready != seen.ready[output]) add(now, EventKind::READY_BIT, ready, place, output);
         seen.ready[output] = ready;
-        std::int16_t& before = seen.inputs[output];
-        if (input == before) continue;
-        if (before >= 0) add(now, EventKind::DISCONNECTED, 0, place, output, 0, before);
-        if (input >= 0) add(now, EventKind::CONNECTED, 0, place, output, 0, input);
-        before = input;
+        connection(place, output, input, seen.inputs[output]);
     }
     seen.steps.resize(probes.levels.size());
     for (unsigned port = 0; port < probes.levels.size(); ++port) {
@@ -139,6 +147,64 @@ void Recorder::look(int place, const Pins& pins, Seen& seen) {
         const std::uint8_t busy = *probes.channels[channel] != 0;
         if (busy != seen.channels[channel]) add(now, EventKind::DMA, busy, place, channel);
         seen.channels[channel] = busy;
+    }
+}
+
+void Recorder::connection(int place, std::uint32_t output, std::int16_t input, std::int16_t& before) {
+    if (input == before) return;
+    if (before >= 0) add(now, EventKind::DISCONNECTED, 0, place, output, 0, before);
+    if (input >= 0) add(now, EventKind::CONNECTED, 0, place, output, 0, input);
+    before = input;
+}
+
+void Recorder::look_node(int place, const Probes& probes, Seen& seen) {
+    seen.inputs.resize(probes.owned.size(), -1);
+    seen.ready.resize(probes.owned.size());
+    for (std::size_t at = 0; at < probes.owned.size(); ++at) {
+        const Probes::Owned& output = probes.owned[at];
+        const std::uint32_t owner = *output.owner;
+        connection(place, output.number, owner ? output.users[place_of(owner)] : -1, seen.inputs[at]);
+        const std::uint8_t ready = *output.ready != 0;
+        if (ready != seen.ready[at]) add(now, EventKind::READY_BIT, ready, place, output.number);
+        seen.ready[at] = ready;
+    }
+    seen.asked.resize(probes.inputs.size(), -1);
+    for (std::size_t at = 0; at < probes.inputs.size(); ++at) {
+        const Probes::Input& input = probes.inputs[at];
+        const std::uint32_t asks = *input.asks;
+        const std::int16_t output = asks ? static_cast<std::int16_t>(place_of(asks)) : -1;
+        std::int16_t& before = seen.asked[at];
+        if (output == before) continue;
+        if (before >= 0) {
+            bool granted = false;
+            for (std::size_t other = 0; other < probes.owned.size(); ++other) {
+                granted |= probes.owned[other].number == before && seen.inputs[other] == input.number;
+            }
+            if (!granted) add(now, EventKind::ASKED, 0, place, before, *input.probe, input.number);
+        }
+        if (output >= 0) add(now, EventKind::ASKED, 1, place, output, *input.probe, input.number);
+        before = output;
+    }
+    seen.channels.resize(probes.movers.size());
+    for (std::size_t at = 0; at < probes.movers.size(); ++at) {
+        const Probes::Mover& mover = probes.movers[at];
+        const std::uint8_t works =
+            std::any_of(mover.works.begin(), mover.works.end(), [](const Signal& signal) { return *signal != 0; });
+        if (works != seen.channels[at]) add(now, EventKind::DMA, works, place, mover.channel);
+        seen.channels[at] = works;
+    }
+    for (const Probes::Stored& stored : probes.stored) {
+        const bool arrived = *stored.arrived != 0;
+        if (arrived && !seen.arrived) {
+            unsigned mark = 0;
+            for (std::size_t bit = 0; bit < stored.marks.size(); ++bit) mark |= (*stored.marks[bit] != 0) << bit;
+            add(now, EventKind::RECEIVED, mark, place, *stored.words);
+        }
+        seen.arrived = arrived;
+    }
+    for (const Signal& signal : probes.pending) {
+        if (*signal != seen.pending) add(now, EventKind::PENDING, 0, place, *signal);
+        seen.pending = *signal;
     }
 }
 

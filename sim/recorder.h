@@ -14,10 +14,13 @@ namespace nectar {
 // What was recorded last of a board's pins and registers.
 struct Seen {
     std::uint8_t irq = 0;
-    std::vector<std::int16_t> inputs;  // for each output of a HUB the input connected to it, or -1
-    std::vector<std::uint8_t> ready;   // for each output of a HUB its ready bit
+    std::vector<std::int16_t> inputs;  // for each output of a HUB or a router the input connected to it, or -1
+    std::vector<std::uint8_t> ready;   // for each output of a HUB or a router its ready bit
     std::vector<std::uint16_t> steps;  // of the levels of input queues
     std::vector<std::uint8_t> channels;
+    std::vector<std::int16_t> asked;  // for each input of a router the output that it asks for, or -1
+    std::uint32_t pending = 0;
+    bool arrived = false;
 };
 
 class Recorder {
@@ -64,6 +67,12 @@ class Recorder {
     void look(int place, const Pins& pins, Seen& seen);
 
   private:
+    // The same of a node with its router.
+    void look_node(int place, const Probes& probes, Seen& seen);
+
+    // An output has another input than before; -1 is none.
+    void connection(int place, std::uint32_t output, std::int16_t input, std::int16_t& before);
+
     // A command or a reply under way.
     struct Frame {
         unsigned missing = 0;

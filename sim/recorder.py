@@ -18,6 +18,7 @@ from ..hdl.host.events import (
     EventKind,
 )
 from .events import Fiber
+from .machines import machine_of
 
 __all__ = ["IN_MEMORY", "PREFIX", "RECORD", "Recorder", "RecordingError", "place_names"]
 
@@ -99,9 +100,9 @@ class Recorder:
         picoseconds.
         """
         fibers = [
-            [str(a), str(b), fiber.symbol_ps or profile.symbol_ps, fiber.delay_ps]
-            for fiber in topology.fibers
-            for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))
+            [*ends, link.symbol_ps, link.delay_ps]
+            for link in machine_of(topology).links(topology, profile)
+            for ends in (link.names, link.names[::-1])
         ]
         self.places = place_names(topology, nodes or {})
         for listener in self._listeners:
@@ -109,6 +110,7 @@ class Recorder:
         if not self._store:
             return
         told = {
+            "machine": topology.machine,
             "topology": topology.name,
             "places": self.places,
             "hubs": {hub.name: {"id": hub.id, "ports": hub.ports} for hub in topology.switches.values()},

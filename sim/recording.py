@@ -12,6 +12,7 @@ import os
 
 from ..hdl.host.events import EVENT_ALIGN, MAGIC, VERSION, EventGroup, EventKind
 from .events import DECODERS, Fiber
+from .machines import machine
 from .recorder import PREFIX, RECORD, RecordingError
 
 __all__ = ["Decoder", "Recording", "RecordingError", "records_in"]
@@ -103,6 +104,8 @@ class Recording:
 
     Members
     -------
+    machine : Machine
+        What was simulated.
     topology : str
         Its name.
     places : list of str or None
@@ -135,6 +138,7 @@ class Recording:
                 raise RecordingError(f"{source} cannot be read: {error.strerror}") from error
         try:
             told = self._begin()
+            self.machine = machine(told["machine"])
             self.topology, self.places = told["topology"], told["places"]
             self.hubs, self.cabs = told["hubs"], told["cabs"]
             self.cab_period_ps, self.hub_period_ps = told["cab_period_ps"], told["hub_period_ps"]

@@ -5,6 +5,7 @@
 
 from enum import IntEnum, IntFlag
 from struct import Struct
+from typing import NamedTuple
 
 from ..hdl.cab.addresses import CRC_BYTES, HEADER_BYTES
 from ..hdl.link.symbol import MAX_PACKET
@@ -146,6 +147,20 @@ def note_header(door, kind, header):
     """Notes an event of ``kind`` of a packet with that header (docs/recording.md)."""
     protocol, middle, end = _NOTED.unpack(header)
     door.note(kind, protocol, middle, end, header[1] << 16 | header[2] << 8 | header[3])
+
+
+class Told(NamedTuple):
+    """What a recorded header tells: the Layer, or the Protocol; IDs of both computers; more, as text."""
+
+    layer: int
+    source: int
+    destination: int
+    more: str
+
+
+def told(header):
+    """What the first HEADER.size bytes of a packet tell, or at least 8 of them."""
+    return Told(*header[:3], f"number {int.from_bytes(header[6:8], 'big')}")
 
 
 # -- the command mailbox -----------------------------------------------------------------------------

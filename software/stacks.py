@@ -2,11 +2,13 @@
 
 import importlib
 
-__all__ = ["NoSoftware", "system_of"]
+__all__ = ["NoSoftware", "header_of", "system_of"]
 
 #: Name of a machine → module here, and its class, which is made as ``System`` is by
 #: ``of(machine, topology, profile, limit_ps=, seed=, routes=)``.
 _STACKS = {"nectar": ("system", "System"), "ipsc2": ("ipsc2.system", "CubeSystem")}
+#: Name of a machine → module whose ``told`` tells what the header of a message on its wire says.
+_HEADERS = {"nectar": "packet", "ipsc2": "ipsc2.layout"}
 
 
 class NoSoftware(ValueError):
@@ -22,3 +24,8 @@ def system_of(name):
         )
     module, made = _STACKS[name]
     return getattr(importlib.import_module(f".{module}", __package__), made)
+
+
+def header_of(name):
+    """What tells of a recorded header of the machine called ``name``: callable(bytes) → ``packet.Told``."""
+    return importlib.import_module(f".{_HEADERS[name]}", __package__).told

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -101,3 +102,21 @@ def test_only_the_units_that_are_named_are_run(tmp_path):
     assert "1 failed, 2 passed" in _pytest(tmp_path, "-n", "0", "--units", "units").stdout
     (tmp_path / "units").write_text("test_other.py")
     assert "3 deselected" in _pytest(tmp_path, "-n", "0", "--units", "units").stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_report_has_the_properties_of_a_test(tmp_path, workers):
+    """With the project's own settings, in one process, too."""
+    (tmp_path / "conftest.py").write_text((ROOT / "verification" / "conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text("def test_it(record_property):\n    record_property('depth', '16')\n")
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *settings, "-n", workers, "--junitxml=report.xml", "test_it.py"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    report = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert {(found.get("name"), found.get("value")) for found in report.iter("property")} > {("depth", "16")}

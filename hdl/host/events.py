@@ -21,6 +21,7 @@ __all__ = [
     "FaultMark",
     "Layer",
     "PacketMark",
+    "ReceivedMark",
     "VmeMark",
     "GROUP_OF",
 ]
@@ -28,7 +29,7 @@ __all__ = [
 #: First bytes of a file of events.
 MAGIC = b"NECTAREV"
 #: Version of the file's format.
-VERSION = 1
+VERSION = 2
 #: Members of a record, in their order: name → code of the module ``struct``. ``size`` bytes follow a record, filled
 #: up with zeros to a multiple of EVENT_ALIGN.
 EVENT = {
@@ -86,6 +87,9 @@ class EventKind(IntEnum):
     READY_BIT = 36  # an output's ready bit has changed
     DMA = 37  # a DMA channel of a CAB has begun or ended to move data
     VME = 38  # a cycle of a VME bus has ended
+    ASKED = 39  # an input of a router asks for an output, or does so no more without having got it
+    PENDING = 40  # the pending interrupts of a node have changed
+    RECEIVED = 41  # a DMA channel of a node has stored a message
 
 
 class EventGroup(IntFlag):
@@ -97,7 +101,7 @@ class EventGroup(IntFlag):
     CONTROLS = 0x08  # COMMAND, REPLY, READY
     SYMBOLS = 0x10  # SYMBOL
     CPU = 0x20  # THREAD to RETURNED
-    BOARDS = 0x40  # IRQ to VME
+    BOARDS = 0x40  # IRQ to RECEIVED
 
 
 #: What each kind belongs to; those of the file itself are always there.
@@ -111,7 +115,7 @@ GROUP_OF = {
     EventKind.FAULT: EventGroup.PACKETS,
     **dict.fromkeys([kind for kind in EventKind if 16 <= kind < 24], EventGroup.MESSAGES),
     **dict.fromkeys([kind for kind in EventKind if 24 <= kind < 32], EventGroup.CPU),
-    **dict.fromkeys([kind for kind in EventKind if 32 <= kind < 40], EventGroup.BOARDS),
+    **dict.fromkeys([kind for kind in EventKind if 32 <= kind < 48], EventGroup.BOARDS),
 }
 
 #: Groups by the names that users type.
@@ -135,6 +139,8 @@ class Channel(IntEnum):
     FIBER_OUT = 0
     FIBER_IN = 1
     VME = 2
+    NETWORK_OUT = 3  # of a node of the iPSC/2, as the next
+    NETWORK_IN = 4
 
 
 class VmeMark(IntFlag):
@@ -144,6 +150,15 @@ class VmeMark(IntFlag):
     BLOCK = 2  # a transfer of a block
     ACKNOWLEDGE = 4  # of an interrupt: the address is its level
     ERROR = 8  # ended by BERR* or by the bus timer
+
+
+class ReceivedMark(IntFlag):
+    """``detail`` of a RECEIVED; the names are those of IN_RESULT (``docs/ipsc2-node.md``)."""
+
+    TOO_LONG = 1
+    IN_BODY = 2
+    BAD = 4
+    CUT = 8
 
 
 class FaultMark(IntFlag):
@@ -167,3 +182,11 @@ class Layer(IntEnum):
     NECTARINE = 16
     NX = 17
     MPI = 18
+    # messages of NX/2 on the wire, by their kind (``docs/nx2.md``)
+    NX2_SHORT = 33
+    NX2_PROXY = 34
+    NX2_GRANT = 35
+    NX2_DATA = 36
+    NX2_RETURN = 37
+    NX2_GONE = 38
+    NX2_ASK = 39

@@ -19,6 +19,7 @@ __all__ = [
     "WORD_PAIRS",
     "NIBBLE_PAIRS",
     "SHORT_PROBE_PAIRS",
+    "CLOSING_PAIRS",
     "NIBBLE_START",
     "DATA_START",
     "RDY_PLACE",
@@ -47,6 +48,8 @@ PAIR_BITS = 2
 WORD_BITS = 16
 #: Pairs, which is periods, of a data word or a probe of 16 bits; of a status nibble; of a probe of 8 bits.
 WORD_PAIRS, NIBBLE_PAIRS, SHORT_PROBE_PAIRS = 10, 2, 6
+#: Pairs that a routing element sends behind the probe of a message that ended before it: a nibble, and a word with EOM.
+CLOSING_PAIRS = NIBBLE_PAIRS + WORD_PAIRS
 #: The pair that begins a status nibble; the pair that begins a word or a probe.
 NIBBLE_START, DATA_START = 0b11, 0b00
 #: In each of the three, the pair that has RDY in bit 0, and EOM or the don't-care in bit 1.
@@ -58,6 +61,17 @@ MOST_WIRE = 3
 def channels(dimensions):
     """Numbers of the channels of a router in a cube of so many ``dimensions`` (1 to 7): one for each, and EXTERNAL."""
     return (*range(dimensions), EXTERNAL)
+
+
+def users(dimensions, channel):
+    """Who may use a channel outward of a router, in the order of its turns: None, the node source, and channels inward.
+
+    ``channel``: its number; CHANNELS for the node sink.
+    """
+    inward = channels(dimensions)
+    if channel == CHANNELS:
+        return inward
+    return (None, *(n for n in inward if n < channel or n == EXTERNAL))
 
 
 def probe(source, destination, external=False):

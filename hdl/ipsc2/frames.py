@@ -49,6 +49,8 @@ class Frames(wiring.Component):
         The pair has RDY in bit 0.
     eom : Out(1)
         The pair is one of a word with EOM, from its second pair on. Not 0 without a strobe.
+    plain : Out(1)
+        The pair is the second of a word without EOM.
     ends, last : Out(1)
         The pair is the last of its frame; and that of a word with EOM.
 
@@ -78,6 +80,7 @@ class Frames(wiring.Component):
                 "wrong": Out(1),
                 "status": Out(1),
                 "eom": Out(1),
+                "plain": Out(1),
                 "ends": Out(1),
                 "last": Out(1),
             }
@@ -88,6 +91,7 @@ class Frames(wiring.Component):
         kind = Signal(_Kind, reset_less=True)  # means something within a frame only
         begins = Signal()  # here a frame should begin
         second = Signal()
+        marked = Signal()  # the pair has EOM of a word in bit 1
         pairs = Signal(range(WORD_PAIRS + 1))
         m.d.comb += [
             begins.eq(self.strobe & (self.place == 0)),
@@ -96,7 +100,9 @@ class Frames(wiring.Component):
             self.wrong.eq(begins & self.data.xor()),
             second.eq(self.place == RDY_PLACE),
             self.status.eq(self.strobe & second),
-            self.eom.eq((kind == _Kind.FINAL) & (self.place != 0) | (kind == _Kind.WORD) & self.status & self.data[1]),
+            marked.eq((kind == _Kind.WORD) & self.status),
+            self.eom.eq((kind == _Kind.FINAL) & (self.place != 0) | marked & self.data[1]),
+            self.plain.eq(marked & ~self.data[1]),
         ]
         with m.Switch(kind):
             with m.Case(_Kind.NIBBLE):

@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .element import Element, check_dimensions
-from .formats import CHANNELS, EXTERNAL, channels
+from .formats import CHANNELS, EXTERNAL, channels, users
 from .origin import Origin
 from .outgoing import Outgoing
 from .signatures import Channel, NodeSink, NodeSource
@@ -90,8 +90,8 @@ class Router(wiring.Component):
         statuses = {n: [] for n in (None, *numbers)}
         owned = {}  # (who, what): whether it has it
 
-        def offer(port, users, bit, ready):
-            for place, n in enumerate(users):
+        def offer(port, who, bit, ready):
+            for place, n in enumerate(who):
                 user = origin if n is None else elements[n]
                 m.d.comb += [
                     port.asks[place].eq(user.asks[bit]),
@@ -105,9 +105,9 @@ class Router(wiring.Component):
                 statuses[n].append(port.owner[place] & ready)
 
         for k in numbers:
-            users = [None, *(n for n in numbers if n < k or n == EXTERNAL)]
-            m.submodules[f"outgoing_{k}"] = outgoing[k] = Outgoing(len(users))
-            offer(outgoing[k], users, k, outgoing[k].ready)
+            who = users(self.dimensions, k)
+            m.submodules[f"outgoing_{k}"] = outgoing[k] = Outgoing(len(who))
+            offer(outgoing[k], who, k, outgoing[k].ready)
             m.d.comb += [
                 getattr(self, f"channel_{k}").tx.data.eq(outgoing[k].tx.data),
                 getattr(self, f"channel_{k}").tx.strobe.eq(outgoing[k].tx.strobe),
@@ -116,7 +116,7 @@ class Router(wiring.Component):
                 self.busy[k].eq(outgoing[k].owner.any()),
             ]
         m.submodules.sink_port = port = SinkPort(len(numbers))
-        offer(port, numbers, CHANNELS, port.ready)
+        offer(port, users(self.dimensions, CHANNELS), CHANNELS, port.ready)
         wiring.connect(m, wiring.flipped(self.sink), port.sink)
 
         # The status switch.

@@ -1,7 +1,8 @@
 """Runs a program on several machines, looks whether its answers are the same, and tells how the machines differ:
 messages, speed-up, where the time goes, gates (docs/compare.md).
 
-Options stand before PROGRAM; all that stands behind it is the program's. Exit code 1: the answers differ.
+Options may stand before or behind PROGRAM. What stands behind PROGRAM and is no option of 'nectar compare' is handed to
+the program, unless it resembles one; behind '--' everything is. Exit code 1: the answers differ.
 """
 
 import contextlib
@@ -9,11 +10,15 @@ from datetime import UTC, datetime
 
 from .. import __version__
 from ..live import telling
+from . import run
 from .errors import DONE, FAILED, UsageError
 from .machines import machine_named, system_of
 from .results import Result, add_json_option, check_apart, check_target, save, save_json
 
 HELP = "run one program on several machines, and compare them"
+
+#: Options that take a value, and the others.
+_VALUES, _FLAGS = {"--machines", "-n", "--html", "--json"}, {"--quick"}
 
 
 class _Differ(UsageError):
@@ -24,7 +29,7 @@ class _Differ(UsageError):
 
 def configure(parser):
     """Options of ``nectar compare``."""
-    parser.usage = "nectar compare [-n N] [options] PROGRAM.py [arguments of the program]"
+    parser.usage = "nectar compare [options] PROGRAM.py [options] [arguments of the program]"
     parser.add_argument("program", metavar="PROGRAM.py", help="as for 'nectar run', or one written for mpi4py")
     parser.add_argument(
         "--machines", metavar="A,B", required=True, help="names of two machines or more, as in nectar,ipsc2"
@@ -36,15 +41,8 @@ def configure(parser):
 
 
 def parse(parser, arguments):
-    """What stands behind the program is the program's."""
-    values = {"--machines", "-n", "--html", "--json"}
-    at, words = 0, list(arguments)
-    while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        at += 2 if words[at] in values else 1
-    at += at < len(words) and words[at] == "--"
-    options = parser.parse_args([word for word in words[: at + 1] if word != "--"])
-    options.arguments = words[at + 1 :]
-    return options
+    """Tells our options from what is the program's, as ``nectar run`` does."""
+    return run.parse(parser, arguments, _VALUES, _FLAGS)
 
 
 def execute(options):

@@ -9,7 +9,7 @@ from collections import Counter
 
 from .errors import DONE, UsageError, together
 from .pcap import VALUES as PCAP_VALUES
-from .pcap import PacketRecord
+from .pcap import PacketRecord, check_packets
 from .results import check_apart
 from .units import LONGEST, picoseconds, time_text
 from .views import VALUES as VIEW_VALUES
@@ -42,6 +42,8 @@ def execute(options):
         if getattr(options, {"--from": "begin", "--to": "end"}.get(option, option[2:])):
             raise UsageError(f"{option} chooses what is listed; --report, --trace and --pcap show all: leave it out")
     with Recording(options.file) as recording:
+        if pcap:
+            check_packets(recording.machine, f"--pcap {options.pcap}: {options.file}: ")
         _check_groups(options, recording, views, pcap)
         pcap.check(recording.fibers)
         steps = [lambda: views.write(recording, recording.complete)] if views else []
@@ -126,15 +128,18 @@ class _Names:
     """What numbers in the events of a recording are called."""
 
     def __init__(self, recording):
-        from ..hdl.cab.addresses import Irq
         from ..hdl.host.events import Layer
         from ..hdl.hub.commands import Op
+        from ..software.stacks import header_of
 
         self._cabs = {cab["id"]: name for name, cab in recording.cabs.items()}
         self._hubs = {hub["id"]: name for name, hub in recording.hubs.items()}
         self._layers = {int(layer): layer.name.lower() for layer in Layer}
         self._commands = {int(op): op.name.lower() for op in Op}
-        self._irqs = {1 << irq: irq.name.lower() for irq in Irq}
+        self._machine = recording.machine.recorded
+        self._told = header_of(recording.machine.name)
+        self._ids = {name: computer["id"] for name, computer in recording.cabs.items()}
+        self._irqs = {1 << irq: irq.name.lower() for irq in self._machine.causes}
 
     def line(self, event):
         """An event without its time."""
@@ -144,7 +149,8 @@ class _Names:
         return f"{where:20} {_word(event.kind):13} {told}".rstrip()
 
     def _cab(self, number):
-        return self._cabs.get(number, "several CABs" if number == 0xFF else f"CAB with ID {number}")
+        computer = self._machine.computer
+        return self._cabs.get(number, f"several {computer}s" if number == 0xFF else f"{computer} with ID {number}")
 
     def _layer(self, event):
         return self._layers.get(event.layer, f"protocol {event.layer}")
@@ -183,10 +189,8 @@ class _Names:
     def _header(self, header):
         if len(header) < 8:
             return f"{len(header)} bytes of a header"
-        protocol, source, destination = header[:3]
-        name = self._layers.get(protocol, f"protocol {protocol}")
-        number = int.from_bytes(header[6:8], "big")
-        return f"{name} {self._cab(source)} to {self._cab(destination)}, number {number}"
+        told = self._told(header)
+        return f"{self._layer(told)} {self._cab(told.source)} to {self._cab(told.destination)}, {told.more}"
 
     def _send(self, event):
         parent = f", for message {event.parent}" if event.parent else ""
@@ -221,12 +225,26 @@ class _Names:
         return f"{event.level}"
 
     def _connected(self, event):
-        return f"P{event.input} to P{event.output}"
+        return f"{self._machine.port(event.input, False)} to {self._machine.port(event.output, True)}"
 
     _disconnected = _connected
 
+    def _asked(self, event):
+        text = f"{self._connected(event)}: "
+        if not event.level:
+            return f"{text}taken back"
+        source, destination = self._machine.circuit(self._ids[event.board], event.input, event.probe)
+        return f"{text}{source} to {destination}"
+
+    def _pending(self, event):
+        return self._causes(event) or "none"
+
+    def _received(self, event):
+        mark = "".join(f", {part.name.lower().replace('_', ' ')}" for part in event.mark)
+        return f"{event.words} words{mark}"
+
     def _ready_bit(self, event):
-        return f"P{event.output}: {event.level}"
+        return f"{self._machine.port(event.output, True)}: {event.level}"
 
     def _dma(self, event):
         return f"{event.channel.name.lower().replace('_', ' ')}: {'begins' if event.level else 'ends'}"
@@ -243,4 +261,4 @@ class _Names:
         return f"{text}, from {event.begin_ps / 1e6:.6f} us on{block}{error}"
 
     def _queue(self, event):
-        return f"P{event.port}: {event.level} symbols"
+        return f"{self._machine.port(event.port, False)}: {event.level} symbols"

@@ -8,7 +8,7 @@ from .. import __version__
 from .errors import UsageError
 from .results import check_target
 
-__all__ = ["VALUES", "PacketRecord", "fibers_of"]
+__all__ = ["VALUES", "PacketRecord", "check_packets", "fibers_of"]
 
 #: Options that take a value, as argparse wants them.
 VALUES = {
@@ -128,6 +128,12 @@ def _refused(path, error):
     told = RecordingError(f"{path} cannot be written: {error.strerror or error}")
     told.option = "--pcap"
     return told
+
+
+def check_packets(machine, begin):
+    """Raises UsageError, which begins with ``begin``, if there are no packets on the links of a Machine."""
+    if machine.recorded.circuit is not None:
+        raise UsageError(f"{begin}there are no packets on the links of the machine {machine.name}, but circuits")
 
 
 def fibers_of(topology):

@@ -19,7 +19,7 @@ from .errors import DONE, FAILED, Interrupted, Unfinished, UsageError, refused
 from .machines import VALUES as MACHINE_VALUES
 from .machines import machine_named, profile_named, system_of
 from .pcap import VALUES as PCAP_VALUES
-from .pcap import fibers_of
+from .pcap import check_packets, fibers_of
 from .program import Program
 from .record import VALUES as RECORD_VALUES
 from .record import Record
@@ -293,9 +293,8 @@ def _check_apart(options, record):
 def _shape(options, program):
     """Topology and profile."""
     machine = machine_named(options.machine)
-    for option, given in ("--pcap", options.pcap), ("--report", options.report):
-        if given is not None and not machine.held_off:
-            raise UsageError(f"{option}: what goes over the links of the machine {machine.name} is not recorded")
+    if options.pcap is not None:
+        check_packets(machine, "--pcap: ")
     topology = program.shape(options.topology, machine)
     system_of(machine)
     return topology, profile_named(machine, options.profile)

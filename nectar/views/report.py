@@ -11,17 +11,13 @@ from html import escape
 from pathlib import Path
 
 from .. import __version__
-from ..sim.drawing import as_svg
-from ..sim.wiring import Topology
-from .spans import layer_name
+from .layers import layer_name
 from .summary import summary, traffic
 
 __all__ = ["page"]
 
 _PAGE = Path(__file__).parent / "page"
 _SCRIPTS = ("data.js", "timeline.js", "panels.js", "main.js")
-#: Names of the stages of a message, in the order in which the page shows them.
-STAGES = ("software, sending", "DMA, sending", "fibers", "HUBs", "packets", "software, receiving")
 
 
 def page(spans, *, title, complete=True):
@@ -35,6 +31,7 @@ def page(spans, *, title, complete=True):
     complete : bool
         Whether the simulation came to its end.
     """
+    machine = spans.recording.machine.recorded
     data = {
         "title": title,
         "version": __version__,
@@ -43,11 +40,16 @@ def page(spans, *, title, complete=True):
         "complete": complete,
         "dropped": spans.recording.dropped,
         "summary": summary(spans),
-        "drawing": as_svg(_topology(spans.recording)),
+        "drawing": machine.drawing(spans.recording),
+        "words": {
+            "link": machine.link,
+            "pair": machine.pair,
+            "carried": "packets" if spans.circuits is None else "circuits",
+        },
         "labels": spans.labels,
         "styles": spans.styles,
         "tracks": [_track(track) for track in spans.tracks],
-        "stages": STAGES,
+        "stages": spans.stages,
         "messages": _messages(spans),
         "fibers": _fibers(spans),
         "repeated": [
@@ -64,18 +66,6 @@ def page(spans, *, title, complete=True):
         script="".join((_PAGE / name).read_text() for name in _SCRIPTS),
         data=packed,
     )
-
-
-def _topology(recording):
-    """The topology that a recording is of."""
-    topology = Topology(recording.topology)
-    for name, hub in recording.hubs.items():
-        topology.hub(name, id=hub["id"], ports=hub["ports"])
-    for name, cab in recording.cabs.items():
-        topology.cab(name, id=cab["id"])
-    for fiber in recording.fibers[::2]:  # both directions stand side by side
-        topology.fiber(fiber.sender, fiber.receiver)
-    return topology
 
 
 def _filled(text, **parts):
@@ -124,20 +114,21 @@ def _messages(spans):
         "sent": [message.sent_ps for message in messages],
         "done": [message.done_ps for message in messages],
         "repeated": [message.repeated for message in messages],
-        "stages": [[each[name] for name in STAGES] if each else None for each in stages],
+        "stages": [[each[name] for name in spans.stages] if each else None for each in stages],
         "path": [[[place[id(track)], number] for track, number in message.path] for message in messages],
     }
 
 
 def _fibers(spans):
-    """Of each fiber its ends, its track, and the share of time in which packets were on it."""
+    """Of each fiber its ends, its track, the time of a symbol (None: slices are no packets), and the share of time in
+    which something was on it."""
     place = {id(track): number for number, track in enumerate(spans.tracks)}
     return [
         {
             "from": fiber.sender,
             "to": fiber.receiver,
             "track": place[id(spans.fibers[fiber.number])],
-            "symbol": fiber.symbol_ps,
+            "symbol": fiber.symbol_ps if spans.circuits is None else None,
             "load": spans.fibers[fiber.number].busy_ps / spans.end_ps if spans.end_ps else 0,
             "packets": len(spans.fibers[fiber.number].begins),
         }

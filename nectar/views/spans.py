@@ -9,10 +9,12 @@ from collections import Counter
 from ..hdl.host.events import QUEUE_STEP, Channel, EventKind, FaultMark, Layer, PacketMark, VmeMark
 from ..hdl.hub.commands import BY_OPCODE, HELLO, HELLO_ASK, REPLY
 from ..software.packet import ANY_CAB, ChannelKind, PacketKind, Protocol
-from .message import Message
+from .circuits import Circuits
+from .layers import layer_name
+from .message import CIRCUIT_STAGES, STAGES, Message
 from .track import Style, Track
 
-__all__ = ["Spans", "layer_name"]
+__all__ = ["Spans"]
 
 #: Bytes of a header in which a packet has the number of its message, by protocol; of a stream that of its connection.
 _NUMBER = {
@@ -29,13 +31,6 @@ _CARRIES = {
     Protocol.CHANNEL: {ChannelKind.MESSAGE},
 }
 _KINDS = {Protocol.REQUEST: PacketKind, Protocol.MULTICAST: PacketKind, Protocol.CHANNEL: ChannelKind}
-_LAYERS = {**{int(item): item.name.lower() for item in Protocol}, **{int(item): item.name.lower() for item in Layer}}
-_LAYERS |= {Layer.NECTARINE: "Nectarine", Layer.NX: "NX", Layer.MPI: "MPI"}
-
-
-def layer_name(layer):
-    """What the layer of a message is called."""
-    return _LAYERS.get(layer, f"layer {layer}")
 
 
 class Spans:
@@ -60,9 +55,13 @@ class Spans:
     faults : list of (Fiber, time in ps, text)
     repeated : Counter
         (CAB, layer, destination's name) → how often it has sent something once more.
+    stages : tuple of str
+        What the stages of a message are called.
     waits : dict
         Output of a HUB, as "HUB1.P3" → (picoseconds in all that the first packets of messages have spent in the HUB
-        before it; the longest of them, and its Message).
+        before it; the longest of them, and its Message). Of a router the same, of what messages have waited for it.
+    circuits : int or None
+        How many there were; None: the machine has none.
     packets, commands, replies, refused, damaged : int
         How many there were on all fibers.
     end_ps : int
@@ -79,6 +78,13 @@ class Spans:
         self.faults, self.repeated, self.waits = [], Counter(), {}
         self.packets = self.commands = self.replies = self.refused = self.damaged = 0
         self.end_ps = 0
+        self._machine = recording.machine.recorded
+        follower = Circuits(self) if self._machine.circuit else None
+        self.circuits = None if follower is None else 0
+        self.stages = STAGES if follower is None else CIRCUIT_STAGES
+        handlers = {kind: getattr(self, name) for kind, name in _HANDLERS.items()}
+        if follower is not None:
+            handlers |= follower.handlers
         self._names = {of["id"]: name for name, of in recording.cabs.items()}
         self._hubs = {of["id"]: name for name, of in recording.hubs.items()}
         self._cpus, self._levels, self.fibers, self._controls = {}, {}, {}, {}
@@ -88,10 +94,12 @@ class Spans:
             self.fibers[fiber.number] = Track(_board(fiber.sender), f"{_port(fiber.sender)}to {fiber.receiver}")
         for event in recording.events():
             self.end_ps = max(self.end_ps, event.time_ps)
-            handler = _HANDLERS.get(event.kind)
+            handler = handlers.get(event.kind)
             if handler is not None:
-                handler(self, event)
+                handler(event)
         self.end_ps = max(self.end_ps, recording.end_ps or 0)
+        if follower is not None:
+            follower.end(self.end_ps)
         for track in list(self._now):
             self._end(track, self.end_ps)
         for message in reversed(self.messages):  # what a message was sent for is done when it is
@@ -159,7 +167,7 @@ class Spans:
             self._end(self._levels[event.board], event.time_ps)
 
     # -- boards --------------------------------------------------------------------------------------
-    def _part(self, board, order, name):
+    def part(self, board, order, name):
         """The track of a part of a board; ``order`` is its place among the parts."""
         parts = self._parts.setdefault(board, {})
         if order not in parts:
@@ -168,28 +176,28 @@ class Spans:
 
     def _dma(self, event):
         name = Channel(event.channel).name.lower().replace("_", " ")
-        track = self._part(event.board, (0, event.channel), f"DMA, {name}")
+        track = self.part(event.board, (0, event.channel), f"DMA, {name}")
         if event.level:
             self._begin(track, event.time_ps, name, Style.DMA)
         else:
             self._end(track, event.time_ps)
 
     def _connected(self, event):
-        track = self._part(event.board, (1, event.output), f"P{event.output}, connection")
+        track = self.part(event.board, (1, event.output), f"P{event.output}, connection")
         self._begin(track, event.time_ps, f"from P{event.input} to P{event.output}", Style.CONNECTION)
 
     def _disconnected(self, event):
-        self._end(self._part(event.board, (1, event.output), f"P{event.output}, connection"), event.time_ps)
+        self._end(self.part(event.board, (1, event.output), f"P{event.output}, connection"), event.time_ps)
 
     def _ready_bit(self, event):
-        track = self._part(event.board, (2, event.output), f"P{event.output}, ready bit is 0")
+        track = self.part(event.board, (2, event.output), f"P{event.output}, ready bit is 0")
         if event.level:
             self._end(track, event.time_ps)
         else:
             self._begin(track, event.time_ps, "not ready", Style.WAITING)
 
     def _queue(self, event):
-        track = self._part(event.board, (3, event.port), f"P{event.port}, input queue")
+        track = self.part(event.board, (3, event.port), f"P{event.port}, input queue")
         self._end(track, event.time_ps)
         level = event.level // QUEUE_STEP * QUEUE_STEP
         if level:
@@ -205,7 +213,7 @@ class Spans:
         style = Style.CYCLE
         if event.mark & VmeMark.ERROR:
             text, style = f"{text}, bus error", Style.BUS_ERROR
-        track = self._part(event.board, (4, 0), "VME")
+        track = self.part(event.board, (4, 0), "VME")
         track.add(event.begin_ps, event.time_ps, self.label(text), style)
 
     # -- fibers --------------------------------------------------------------------------------------
@@ -317,8 +325,12 @@ class Spans:
 
     # -- messages ------------------------------------------------------------------------------------
     def _to(self, destination):
-        """What the CAB with that ID is called as a destination."""
-        return "several" if destination == ANY_CAB else self._names.get(destination, f"CAB {destination}")
+        """What the computer with that ID is called as a destination."""
+        return (
+            "several"
+            if destination == ANY_CAB
+            else self._names.get(destination, f"{self._machine.computer} {destination}")
+        )
 
     def _send(self, event):
         place = len(self.messages)
@@ -327,11 +339,13 @@ class Spans:
         self.messages.append(Message(event.board, event.message, event.layer, to, event.length, parent, event.time_ps))
         self._message_of[event.board, event.message] = place
 
-    def _numbered(self, event):
+    def number(self, event):
+        """A message has got a number. Returns its place; -1 if it was not seen."""
         place = self._message_of.get((event.board, event.message))
         if place is not None:
             source = self.recording.cabs[event.board]["id"]
             self._under[event.layer, source, event.destination, event.number] = place
+        return -1 if place is None else place
 
     def _place(self, layer, source, board, number):
         """The message that CAB ``source`` has sent to ``board`` by that number; None if there is none."""
@@ -380,24 +394,24 @@ def _port(end):
 
 
 _HANDLERS = {
-    EventKind.THREAD: Spans._thread,
-    EventKind.IDLE: Spans._idle,
-    EventKind.INTERRUPT: Spans._interrupt,
-    EventKind.RETURNED: Spans._returned,
-    EventKind.PACKET: Spans._packet,
-    EventKind.COMMAND: Spans._command,
-    EventKind.REPLY: Spans._reply,
-    EventKind.FAULT: Spans._fault,
-    EventKind.DMA: Spans._dma,
-    EventKind.CONNECTED: Spans._connected,
-    EventKind.DISCONNECTED: Spans._disconnected,
-    EventKind.READY_BIT: Spans._ready_bit,
-    EventKind.QUEUE: Spans._queue,
-    EventKind.VME: Spans._vme,
-    EventKind.SEND: Spans._send,
-    EventKind.NUMBERED: Spans._numbered,
-    EventKind.QUEUED: Spans._queued,
-    EventKind.DELIVERED: Spans._delivered,
-    EventKind.READ: Spans._read,
-    EventKind.REPEATED: Spans._repeated,
+    EventKind.THREAD: "_thread",
+    EventKind.IDLE: "_idle",
+    EventKind.INTERRUPT: "_interrupt",
+    EventKind.RETURNED: "_returned",
+    EventKind.PACKET: "_packet",
+    EventKind.COMMAND: "_command",
+    EventKind.REPLY: "_reply",
+    EventKind.FAULT: "_fault",
+    EventKind.DMA: "_dma",
+    EventKind.CONNECTED: "_connected",
+    EventKind.DISCONNECTED: "_disconnected",
+    EventKind.READY_BIT: "_ready_bit",
+    EventKind.QUEUE: "_queue",
+    EventKind.VME: "_vme",
+    EventKind.SEND: "_send",
+    EventKind.NUMBERED: "number",
+    EventKind.QUEUED: "_queued",
+    EventKind.DELIVERED: "_delivered",
+    EventKind.READ: "_read",
+    EventKind.REPEATED: "_repeated",
 }

@@ -2,9 +2,15 @@
 
 from collections import Counter
 
-from .spans import layer_name
+from .layers import layer_name
 
 __all__ = ["summary", "traffic"]
+
+#: Of a machine with packets, of one with circuits.
+_NOTHING_WRONG = (
+    "nothing went wrong: no fault, no wrong CRC, no repetition",
+    "nothing went wrong: no message has arrived damaged",
+)
 
 
 def summary(spans):
@@ -41,16 +47,33 @@ def _cpus(spans):
 
 
 def _fibers(spans):
+    if spans.circuits is not None:
+        return _circuits(spans)
     if not spans.packets:
         return "no packet was sent"
-    loads = {number: track.busy_ps for number, track in spans.fibers.items()}
-    number = max(loads, key=loads.get)
-    fiber = spans.recording.fibers[number]
+    fiber, share = _fullest(spans)
     return (
         f"{spans.packets} packets, {spans.commands} commands and {spans.replies} replies on fibers; the fullest fiber "
-        f"is {fiber.sender} to {fiber.receiver}, with packets for {_share(loads[number], spans.end_ps)} of the time"
+        f"is {fiber.sender} to {fiber.receiver}, with packets for {share} of the time"
         f"{_waits(spans)}"
     )
+
+
+def _circuits(spans):
+    if not spans.circuits:
+        return "no circuit was asked for"
+    link, share = _fullest(spans)
+    return (
+        f"{spans.circuits} circuits; the fullest link is {link.sender} to {link.receiver}, held for {share} of the time"
+        f"{_waits(spans) or '; none has waited for another one'}"
+    )
+
+
+def _fullest(spans):
+    """The fiber or link that was busy longest, and for what share of the time."""
+    loads = {number: track.busy_ps for number, track in spans.fibers.items()}
+    number = max(loads, key=loads.get)
+    return spans.recording.fibers[number], _share(loads[number], spans.end_ps)
 
 
 def _waits(spans):
@@ -98,19 +121,21 @@ def _faults(spans):
     repeated = spans.repeated.total()
     found = [
         (len(spans.faults), "fault", "s"),
-        (spans.damaged, "packet with a wrong CRC or no end", ""),
+        (spans.damaged, _damage(spans), ""),
         (repeated, "retransmission", "s"),
         (spans.refused, "command refused by a HUB", ""),
     ]
     told = [f"{count} {what}{more * (count != 1)}" for count, what, more in found if count]
-    return (
-        "what went wrong: " + ", ".join(told) if told else "nothing went wrong: no fault, no wrong CRC, no repetition"
-    )
+    return "what went wrong: " + ", ".join(told) if told else _NOTHING_WRONG[spans.circuits is not None]
+
+
+def _damage(spans):
+    return "packet with a wrong CRC or no end" if spans.circuits is None else "message that has arrived damaged"
 
 
 def traffic(spans):
-    """``matrix``: for each CAB and each CAB (or "several") messages and bytes of the transports; ``computing``: for
-    each board and thread the time that it had the CPU."""
+    """``matrix``: for each computer and each computer (or "several") messages and bytes of the transports;
+    ``computing``: for each board and thread the time that it had the CPU."""
     count, size = Counter(), Counter()
     for message in spans.messages:
         if message.parent < 0:

@@ -2,7 +2,7 @@
 
 import json
 
-from .spans import layer_name
+from .layers import layer_name
 
 __all__ = ["chrome", "perfetto"]
 

@@ -2,9 +2,9 @@
 
 import importlib
 
-from .machine import BOARDS, Board, Compared, Counted, Link, Machine
+from .machine import BOARDS, Board, Compared, Counted, Link, Machine, Recorded
 
-__all__ = ["BOARDS", "MACHINES", "Board", "Compared", "Counted", "Link", "Machine", "machine", "machine_of"]
+__all__ = ["BOARDS", "MACHINES", "Board", "Compared", "Counted", "Link", "Machine", "Recorded", "machine", "machine_of"]
 
 #: Names of all machines, the one that is taken without a name first; each is a module here.
 MACHINES = ("nectar", "ipsc2")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ...cache import directory
-from ...hdl.ipsc2.formats import DIMENSIONS, MOST_WIRE, PERIOD_PS, WORD_BITS, WORD_PAIRS
-from ...hdl.ipsc2.node.registers import MEMORY_BYTES
+from ...hdl.ipsc2.formats import CHANNELS, DIMENSIONS, EXTERNAL, MOST_WIRE, PERIOD_PS, WORD_BITS, WORD_PAIRS
+from ...hdl.ipsc2.node.registers import MEMORY_BYTES, Irq
 from .. import build, core
+from ..drawing import cube_as_svg
 from ..wiring import End, Fiber, TopologyError
-from .machine import BOARDS, Board, Compared, Counted, Link, Machine
+from .machine import BOARDS, Board, Compared, Counted, Link, Machine, Recorded
 
 __all__ = ["MACHINE", "Cube", "CubeProfile", "NodeBoard"]
 
@@ -179,6 +180,32 @@ def _memory(topology):
     return len(topology.computers) * (MEMORY_BYTES + _BOARD)
 
 
+def _port(number, outward):
+    if number == CHANNELS:
+        return "sink" if outward else "source"
+    return f"C{number}"
+
+
+def _circuit(here, arrived, probe):
+    """See Recorded: ``arrived`` is the channel that the probe has come by, CHANNELS for the node source."""
+    whole = (1 << EXTERNAL) - 1
+    if arrived >= EXTERNAL:
+        source, destination = here, here ^ probe & whole
+    else:
+        destination = here ^ probe & whole & -2 << arrived
+        source = destination ^ probe & whole
+    device = " (device)" if probe >> EXTERNAL & 1 else ""
+    return f"NODE{source}{' (device)' if arrived == EXTERNAL else ''}", f"NODE{destination}{device}"
+
+
+def _drawing(recording):
+    links = [
+        (*(end.partition(".")[0] for end in (link.sender, link.receiver)), f"{link.sender} - {link.receiver}")
+        for link in recording.fibers[::2]  # both directions stand side by side
+    ]
+    return cube_as_svg(recording.topology, {name: node["id"] for name, node in recording.cabs.items()}, links)
+
+
 MACHINE = Machine(
     name="ipsc2",
     profiles=MappingProxyType({"prototype": CubeProfile("prototype")}),
@@ -198,5 +225,8 @@ MACHINE = Machine(
             Counted("node with its router", "node", {"dimensions": 7, "memory_bytes": 65536}, 1),
             Counted("of it, the router", "router", {"dimensions": 7}, 0),
         ),
+    ),
+    recorded=Recorded(
+        computer="node", link="link", pair="link", port=_port, causes=Irq, circuit=_circuit, drawing=_drawing
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["BOARDS", "Board", "Compared", "Counted", "Link", "Machine"]
+__all__ = ["BOARDS", "Board", "Compared", "Counted", "Link", "Machine", "Recorded"]
 
 #: What boards can be: made from their Verilog, or written in C++.
 BOARDS = ("rtl", "fast")
@@ -59,6 +59,35 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """How what is recorded of a machine is told and shown (docs/recording.md).
+
+    Members
+    -------
+    computer, link, pair : str
+        What a computer is called, and one direction of a link, and both.
+    port : callable(number, outward) → str
+        What a board calls an input (``outward`` False) or an output (True), as links call their ends.
+    causes : enumeration
+        Its members are the bits of the events CAUSES and PENDING.
+    circuit : callable(id, input, probe) → (str, str), or None
+        Who asks for a circuit, and whom it is to lead to, by the probe with which that input of the board with that ID
+        asks; None if a machine has no such events. Then messages hold circuits, and are followed by them.
+    drawing : callable(Recording) → str
+        The topology as SVG: a ``path.fiber`` for each pair of links, with the ends in its title, and a ``g`` with a
+        ``rect`` for each board, with the board's name first in its title.
+    """
+
+    computer: str
+    link: str
+    pair: str
+    port: Callable = field(repr=False)
+    causes: type = field(repr=False)
+    circuit: Callable | None = field(repr=False)
+    drawing: Callable = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Machine:
     """A machine.
 
@@ -90,6 +119,7 @@ class Machine:
     is_fast : callable(kind) → bool
         Whether a kind has no waveforms.
     compared : Compared
+    recorded : Recorded
     """
 
     name: str
@@ -104,6 +134,7 @@ class Machine:
     memory: Callable = field(repr=False)
     is_fast: Callable = field(repr=False)
     compared: Compared = field(repr=False)
+    recorded: Recorded = field(repr=False)
 
     @property
     def profile(self):

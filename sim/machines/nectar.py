@@ -4,11 +4,13 @@ Verilator has translated, or a fast board (docs/engine.md)."""
 import functools
 
 from ...cache import directory
+from ...hdl.cab.addresses import Irq
 from .. import build, core
+from ..drawing import as_svg
 from ..profile import PROFILES
 from ..topology import load
-from ..wiring import MAX_PORTS
-from .machine import BOARDS, Board, Compared, Counted, Link, Machine
+from ..wiring import MAX_PORTS, Topology
+from .machine import BOARDS, Board, Compared, Counted, Link, Machine, Recorded
 
 __all__ = ["MACHINE", "boards_of", "is_fast", "kinds_of", "library_of"]
 
@@ -119,6 +121,18 @@ def _sized(computers):
     return f"random:1x{least}x{computers}"
 
 
+def _drawing(recording):
+    """The topology that a recording is of, as SVG."""
+    topology = Topology(recording.topology)
+    for name, hub in recording.hubs.items():
+        topology.hub(name, id=hub["id"], ports=hub["ports"])
+    for name, cab in recording.cabs.items():
+        topology.cab(name, id=cab["id"])
+    for fiber in recording.fibers[::2]:  # both directions stand side by side
+        topology.fiber(fiber.sender, fiber.receiver)
+    return as_svg(topology)
+
+
 MACHINE = Machine(
     name="nectar",
     profiles=PROFILES,
@@ -138,5 +152,14 @@ MACHINE = Machine(
             Counted("CAB", "cab", {"data_bytes": 65536, "program_bytes": 65536, "domains": 4, "pages": 256}, 1),
             Counted("HUB of 16 ports", "hub", {"ports": _COUNTED_PORTS}, 1 / _COUNTED_PORTS),
         ),
+    ),
+    recorded=Recorded(
+        computer="CAB",
+        link="fiber",
+        pair="pair of fibers",
+        port=lambda number, outward: f"P{number}",
+        causes=Irq,
+        circuit=None,
+        drawing=_drawing,
     ),
 )

@@ -6,6 +6,7 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 2.3. Registers: d
 from collections import deque
 from struct import Struct
 
+from ...hdl.host.events import EventGroup, EventKind
 from ...hdl.ipsc2.node.registers import REG, Irq
 from ..errors import ProgramError
 from .layout import HEAD_WORDS, HEADER_BYTES, words
@@ -22,6 +23,8 @@ _BAD, _CUT, _TOO_LONG = (1 << REG["IN_RESULT"].field(name).low for name in ("bad
 _ARRIVED, _SENT, _REFUSED, _ABORTED, _TIMER = (
     1 << irq for irq in (Irq.ARRIVED, Irq.SENT, Irq.REFUSED, Irq.ABORTED, Irq.TIMER)
 )
+_ENABLED = _ARRIVED | _SENT | _REFUSED | _ABORTED | _TIMER
+_MESSAGES, _CPU = int(EventGroup.MESSAGES), int(EventGroup.CPU)
 #: IRQ_PENDING, IN_RESULT.
 _WORDS = Struct(">II")
 
@@ -40,6 +43,8 @@ class Adapter:
         At interrupt level: a message has arrived at ``head``. Returns the place for the next one.
     on_launch : callable(header: Header) → Header
         The header is about to go out.
+    on_queued : callable(header: Header, noted: int)
+        It is in memory, and DMA is told of it next; called while messages are recorded.
     on_stuck : callable(header: Header) → TaskError
         At interrupt level: a message has been aborted. Returns what its sender is told.
 
@@ -53,24 +58,25 @@ class Adapter:
         Whether the handler runs.
     """
 
-    __slots__ = ("kernel", "door", "timers", "header", "head", "on_arrival", "on_launch", "on_stuck", "watch",
-                 "launched", "active", "_out")  # fmt: skip
+    __slots__ = ("kernel", "door", "timers", "header", "head", "on_arrival", "on_launch", "on_queued", "on_stuck",
+                 "watch", "launched", "active", "_out")  # fmt: skip
 
-    def __init__(self, node, header, head, on_arrival, on_launch, on_stuck):
+    def __init__(self, node, header, head, on_arrival, on_launch, on_queued, on_stuck):
         self.kernel = kernel = node.kernel
         self.door, self.timers = node.door, node.timers
         self.header, self.head = header, head
-        self.on_arrival, self.on_launch, self.on_stuck = on_arrival, on_launch, on_stuck
+        self.on_arrival, self.on_stuck = on_arrival, on_stuck
+        self.on_launch, self.on_queued = on_launch, on_queued
         self.watch = None
         self.launched = 0
         self.active = False
-        self._out = deque()  # (Header, byte address, bytes, on_sent); the first is in the hardware
+        self._out = deque()  # (Header, byte address, bytes, noted, on_sent); the first is in the hardware
         kernel.boot.append(self._boot)
 
     def _boot(self):
         self.door.attach(self.handle)
         self._arm()
-        self.door.write(_ENABLE, _ARRIVED | _SENT | _REFUSED | _ABORTED | _TIMER)
+        self.door.write(_ENABLE, _ENABLED)
 
     def _arm(self):
         self.door.write(_IN_ADDRESS, self.head)
@@ -86,11 +92,12 @@ class Adapter:
         """Whether a message is on its way out."""
         return bool(self._out)
 
-    def post(self, header, address=0, size=0, on_sent=None, first=False):
+    def post(self, header, address=0, size=0, on_sent=None, first=False, noted=0):
         """Sends a message: a header and ``size`` bytes at ``address``. From interrupt level, or with interrupts held
         off. ``on_sent(error)`` is called at interrupt level when all of it is in the network (None), or never will
-        be. ``first``: before all others that have not begun."""
-        entry = header, address, size, on_sent
+        be. ``first``: before all others that have not begun. ``noted``: the number in a recording of the message that
+        it is sent for; 0: none."""
+        entry = header, address, size, noted, on_sent
         if first and self._out:
             self._out.insert(1, entry)
             return
@@ -125,9 +132,12 @@ class Adapter:
     def _launch(self):
         door = self.door
         self.launched += 1
-        header, address, length, _ = self._out[0]
+        header, address, length, noted, _ = self._out[0]
         door.spend(self.kernel.costs.launch)
-        door.write_block(self.header, self.on_launch(header).pack())
+        header = self.on_launch(header)
+        door.write_block(self.header, header.pack())
+        if door.groups & _MESSAGES:
+            self.on_queued(header, noted)
         door.write(_OUT_ADDRESS, self.header)
         door.write(_OUT_AREA, HEADER_BYTES // 4 | (0 if length else _LAST))
         if length:
@@ -138,8 +148,13 @@ class Adapter:
         """The interrupt handler, as the door starts it."""
         door, costs, name = self.door, self.kernel.costs, self.kernel.name
         self.active = True
+        recorded = door.groups & _CPU
+        if recorded:
+            door.note(EventKind.INTERRUPT)
         door.spend(costs.interrupt_entry)
         pending, result = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
+        if recorded:
+            door.note(EventKind.CAUSES, a=pending & _ENABLED)
         if pending & _REFUSED:
             raise ProgramError(f"{name}: the router has refused a message: there is no way to its node")
         if pending & (_SENT | _ABORTED):
@@ -160,4 +175,6 @@ class Adapter:
         if self.watch.due:
             self.watch.begin(await door.now())
         door.spend(costs.interrupt_exit)
+        if recorded:
+            door.note(EventKind.RETURNED)
         self.active = False

@@ -25,9 +25,11 @@ class Channel:
         Short messages of the other node that are in buffers.
     error : PeerStopped or None
         Why the other node is given up.
+    queued, came : int
+        Messages to it that DMA has got while messages were recorded; messages that have come from it.
     """
 
-    __slots__ = ("messages", "peer", "watch", "lying", "error", "_credits", "_owed", "_waiting")
+    __slots__ = ("messages", "peer", "watch", "lying", "error", "queued", "came", "_credits", "_owed", "_waiting")
 
     #: As of Slotted.
     front, keeps = HEADER_BYTES, True
@@ -38,6 +40,7 @@ class Channel:
         self.watch = Expectation(messages.watch, self)
         self.lying = 0
         self.error = None
+        self.queued = self.came = 0
         self._credits = BUFFERS  # of the other node that messages may take
         self._owed = 0  # buffers that the other node does not know to be free
         self._waiting = deque()  # (ShortMessage, address of its bytes or None)
@@ -95,13 +98,14 @@ class Channel:
             to, by, type, length, transfer = ENVELOPE.unpack(message.envelope)
             fields = (self.peer, to, by, type, length, transfer)
             if length > SHORT:
-                self.messages.post(Kind.PROXY, *fields, on_sent=message.over)
+                self.messages.post(Kind.PROXY, *fields, on_sent=message.over, noted=message.noted)
             else:
                 self.messages.post(
                     Kind.SHORT,
                     *fields,
                     address=address or 0,
                     size=length,
+                    noted=message.noted,
                     on_sent=lambda error, message=message, address=address: self._left(message, address, error),
                 )
 

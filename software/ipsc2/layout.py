@@ -8,7 +8,10 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-__all__ = ["BUFFERS", "BUFFER_BYTES", "HEADER_BYTES", "HEAD_WORDS", "SHORT", "Header", "Kind", "words"]
+from ...hdl.host.events import Layer
+from ..packet import Told
+
+__all__ = ["BUFFERS", "BUFFER_BYTES", "HEADER_BYTES", "HEAD_WORDS", "SHORT", "Header", "Kind", "told", "words"]
 
 #: Bytes of a message that takes one trip, at most (paper, section 3.1).
 SHORT = 100
@@ -61,6 +64,13 @@ class Header(NamedTuple):
         """The Header that ``data`` (HEADER_BYTES) holds."""
         first, *rest = _HEADER.unpack(data)
         return cls(first >> 4, first & 15, *rest)
+
+
+def told(header):
+    """What the first 16 bytes of a recorded header tell."""
+    first, source, probe = header[0], header[1], int.from_bytes(header[2:4], "big")
+    layer = Layer[f"NX2_{Kind(first >> 4).name}"]
+    return Told(layer, source, source ^ probe, f"message of {int.from_bytes(header[12:16], 'big')} bytes")
 
 
 def words(length):

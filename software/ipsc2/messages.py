@@ -6,9 +6,11 @@ Source: P. Pierce, "The NX/2 Operating System" (1988), section 3. Specification:
 from collections import deque
 from typing import NamedTuple
 
+from ...hdl.host.events import EventGroup, EventKind, Layer
 from ..errors import PeerStopped
 from ..nectarine.keeper import SHARE, Kept
-from ..packet import ENVELOPE
+from ..packet import ENVELOPE, note_header
+from ..packet import HEADER as PACKET_HEADER
 from .channel import Channel
 from .layout import BUFFERS, HEADER_BYTES, SHORT, Header, Kind
 from .watch import Watch
@@ -18,6 +20,10 @@ __all__ = ["Messages"]
 #: Short messages of a node that wait in its buffers before further ones are moved into the heap.
 _LYING = BUFFERS // 2
 _WITH_BYTES = (Kind.SHORT, Kind.DATA)
+_LAYERS = {kind: Layer[f"NX2_{kind.name}"] for kind in Kind}
+_MESSAGES = int(EventGroup.MESSAGES)
+#: Bytes of a header that a recording has.
+_NOTED = PACKET_HEADER.size
 
 
 class _Heap(Kept):
@@ -152,18 +158,29 @@ class Messages:
         """The header goes out: with the buffers that are owed to its node."""
         return header.returning(self[self.cab.id ^ header.probe].returned())
 
+    def queued(self, header, noted):
+        """DMA is told of a message next, and messages are recorded: its number is that among those to its node."""
+        channel = self[self.cab.id ^ header.probe]
+        channel.queued += 1
+        self.kernel.notes.numbered(_LAYERS[header.kind], noted, channel.peer, channel.queued)
+        note_header(self.door, EventKind.QUEUED, header.pack()[:_NOTED])
+
     # -- in, at interrupt level ----------------------------------------------------------------------
     async def arrived(self, head):
         """A message has arrived at ``head``. Returns the place for the next one."""
         costs = self.kernel.costs
         header = Header.unpack(await self.door.read_block(head, HEADER_BYTES))
         kind, channel = header.kind, self[header.source]
+        channel.came += 1
+        if self.door.groups & _MESSAGES:
+            note_header(self.door, EventKind.ARRIVED, header.pack()[:_NOTED])
         self.door.spend(costs.arrive if kind in _WITH_BYTES else costs.control)
         channel.watch.heard(kind not in (Kind.RETURN, Kind.ASK) or header.returned > 0)
         channel.take_back(header.returned)
         if kind == Kind.SHORT:
             slot, head = head, self._free.pop()
             channel.lying += 1
+            self._complete(channel, header)
             arrival = self._deliver(channel, header, slot)
             if channel.lying > _LYING and _waits(arrival) and arrival.slot is not None:
                 await self._move(arrival)
@@ -177,11 +194,16 @@ class Messages:
         elif kind == Kind.ASK:
             self.post(Kind.RETURN, channel.peer, first=True)
         elif kind in (Kind.DATA, Kind.GONE) and self.asked == channel.peer:
+            if kind == Kind.DATA:
+                self._complete(channel, header)
             await self._came(head, kind == Kind.DATA)
         return head
 
+    def _complete(self, channel, header):
+        """All bytes of a message are here."""
+        self.kernel.notes.arrived(_LAYERS[header.kind], channel.peer, channel.came, header.length)
+
     def _deliver(self, channel, header, slot):
-        self.kernel.notes.received += 1
         envelope = ENVELOPE.pack(header.to, header.by, header.type, header.length, header.number)
         return self.deliver(channel, envelope, slot)
 
@@ -289,7 +311,13 @@ class Messages:
         place = {"address": transfer.address, "size": transfer.length}
         left = self.transfers.left
         self.post(
-            Kind.DATA, peer, length=transfer.length, number=number, on_sent=lambda error: left(transfer, error), **place
+            Kind.DATA,
+            peer,
+            length=transfer.length,
+            number=number,
+            on_sent=lambda error: left(transfer, error),
+            noted=transfer.noted,
+            **place,
         )
 
     async def _came(self, head, whole):

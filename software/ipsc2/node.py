@@ -70,7 +70,9 @@ class Node(Processor):
         header, *buffers = (at * BUFFER_BYTES for at in range(count + 1))
         head = buffers.pop()
         self.messages = messages = Messages(self, nodes, buffers)
-        messages.adapter = Adapter(self, header, head, messages.arrived, messages.launched, messages.stuck)
+        messages.adapter = Adapter(
+            self, header, head, messages.arrived, messages.launched, messages.queued, messages.stuck
+        )
         messages.adapter.watch = messages.watch
 
     def __repr__(self):

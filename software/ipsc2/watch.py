@@ -4,8 +4,6 @@ from .layout import Kind
 
 __all__ = ["Expectation", "Watch"]
 
-#: Microseconds from one look to the next, at most.
-_PERIOD_US = 1_000_000
 #: Looks at which a message may still be on its way out.
 _STUCK = 4
 #: Looks at which a node may still owe an answer: more than a message of it to a stopped node can hold the answer up.
@@ -97,7 +95,7 @@ class Watch:
     -------
     period_us : int
         From one look to the next: microseconds. A message is given up when each of the nodes could have sent one as
-        long as half of the memory meanwhile.
+        long as the heap meanwhile.
     wanted : bool
         Something is expected of a node that was not at the last look.
     """
@@ -108,7 +106,7 @@ class Watch:
         self.messages = messages
         self.kernel = messages.kernel
         longest_us = messages.memory.size / _RATE
-        self.period_us = min(_PERIOD_US, round(messages.nodes * longest_us / _STUCK))
+        self.period_us = round(messages.nodes * longest_us / _STUCK)
         self.wanted = False
         self._timer = None
         self._launched = self._looks = 0  # of the message that is on its way out: its number, looks so far

@@ -26,6 +26,10 @@ class RankEnded(ProgramError):
         self.status = status
 
 
+class _Aborted(BaseException):
+    """Ends the program of a rank that has called ``Abort``; no ``except Exception`` stops it."""
+
+
 class World:
     """The ranks of a program.
 
@@ -102,28 +106,31 @@ class World:
 
     # -- ends ----------------------------------------------------------------------------------------
     def _end(self, message, status):
-        """All ranks end."""
+        """All ranks end. Returns what tells why: of the first that has ended."""
         if not self.over:
             self.over = True
             self._ended = RankEnded(message, status)
-        raise self._ended
+        return self._ended
 
     def exited(self, process, code):
         """A rank has ended by that exit status, which is not 0."""
         if isinstance(code, int):
-            self._end(f"rank {process.number} has ended with exit code {code}: all others were ended", code & 0xFF or 1)
+            raise self._end(
+                f"rank {process.number} has ended with exit code {code}: all others were ended", code & 0xFF or 1
+            )
         print(code, file=sys.stderr)
-        self._end(f"rank {process.number} has ended with exit code 1: all others were ended", 1)
+        raise self._end(f"rank {process.number} has ended with exit code 1: all others were ended", 1)
 
     def failed(self, process, error):
         """A rank has ended by an exception."""
         if not self.over:
             _print(error)
-        self._end(f"rank {process.number} has ended by {described(error)}: all others were ended", 1)
+        raise self._end(f"rank {process.number} has ended by {described(error)}: all others were ended", 1)
 
     def aborted(self, process, code):
-        """A rank has called ``Abort``."""
+        """A rank has called ``Abort``: it does not return."""
         self._end(f"rank {process.number} has called Abort with error code {code}", code & 0xFF or 1)
+        raise _Aborted
 
     async def barrier(self, process):
         """Returns when all ranks have called it."""

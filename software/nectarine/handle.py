@@ -124,7 +124,7 @@ class SendHandle(Handle):
                 self._short = ShortMessage(self._envelope(0), bytes(data), self._gone, noted)
             else:
                 address = await self._place(data)
-                self._transfer = agent.transfers.begin(to, address, self.length, self._over)
+                self._transfer = agent.transfers.begin(to, address, self.length, self._over, noted)
                 self._short = ShortMessage(self._envelope(self._transfer.number), b"", self._announced, noted)
             await self.channel.send(self._short)
         except BaseException:

@@ -34,11 +34,14 @@ class Transfer:
         Until the receiver is asked whether it has all.
     queries : int
         How often it was.
+    noted : int
+        Its message's number in a recording; 0: none.
     """
 
-    __slots__ = ("number", "to", "address", "length", "then", "under", "begun", "over", "timer", "queries", "_pulled")
+    __slots__ = ("number", "to", "address", "length", "then", "under", "begun", "over", "timer", "queries", "noted",
+                 "_pulled")  # fmt: skip
 
-    def __init__(self, number, to, address, length, then):
+    def __init__(self, number, to, address, length, then, noted=0):
         self.number = number
         self.to = to
         self.address = address
@@ -49,6 +52,7 @@ class Transfer:
         self.over = False
         self.timer = None
         self.queries = 0
+        self.noted = noted
         self._pulled = {}  # offset -> bytes
 
     def pulled(self, offset, length):
@@ -84,11 +88,11 @@ class Transfers:
         self._count = 0
 
     # -- out -----------------------------------------------------------------------------------------
-    def begin(self, to, address, length, then):
-        """A Transfer of those bytes; ``then`` as there."""
+    def begin(self, to, address, length, then, noted=0):
+        """A Transfer of those bytes; ``then`` and ``noted`` as there."""
         self.kernel.door.spend(self.kernel.costs.nectarine_transfer)
         self._count = self._count % 0xFFFFFFFF + 1
-        transfer = self._out[self._count] = Transfer(self._count, to, address, length, then)
+        transfer = self._out[self._count] = Transfer(self._count, to, address, length, then, noted)
         return transfer
 
     def end(self, number, error=None):

@@ -14,6 +14,7 @@ from nectar.compare.messages import PARTS, Message
 from nectar.compare.runs import Ran, difference, is_ranked
 from nectar.compare.told import lines, page, results
 from nectar.sim.machines import MACHINES, machine
+from nectar.verification.benchmarks import gates
 
 BOTH = ("--machines", "nectar,ipsc2")
 MAIN = "async def main(system, arguments):\n    pass\n"
@@ -45,7 +46,8 @@ MAIN = "async def main(system, arguments):\n    pass\n"
         ((*BOTH, "bad.py"), "bad.py:1: no Python program: "),
         ((*BOTH, "--json", "p.py", "p.py"), "--json p.py: the program is the same file; give another name"),
         ((*BOTH, "--html", "none/x.html", "p.py"), "--html none/x.html cannot be written: there is no directory"),
-        ((*BOTH, "--fast", "p.py"), "unrecognized arguments: --fast"),
+        ((*BOTH, "--fast", "p.py"), "there is no option --fast, and options of the program stand behind its name"),
+        (("p.py", *BOTH, "--machine", "x"), "there is no option --machine; the nearest is --machines; "),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_file(here, arguments, words):
@@ -132,10 +134,11 @@ THERE = [machine(name) for name in MACHINES]
 def test_everything_is_printed_and_is_in_the_results(here, monkeypatch):
     """Time, speed-up, latency, throughput, parts, distance, gates of each machine."""
     here.program(MAIN)
-    monkeypatch.setattr(compare, "_runs", lambda *_: RUNS)
+    asked = []
+    monkeypatch.setattr(compare, "_runs", lambda options, *_: asked.append(options.arguments) or RUNS)
     monkeypatch.setattr(measuring, "messages", lambda name, sizes: FOUND[name])
-    done = here("compare", *BOTH, "--json", "c.json", "program.py", "--machines", "x")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = here("compare", "program.py", "8", *BOTH, "--json", "c.json", "--order", "5", "--", "--machines", "x")
+    assert (done.returncode, done.stderr) == (0, "") and asked == [["8", "--order", "5", "--machines", "x"]]
     text = done.stdout
     assert text.startswith("the same answers on nectar, ipsc2: 1 marked\n")
     assert "nectar: 4.000 ms on 4 computers; on 4 2.00 times as fast as on 2\n" in text
@@ -172,6 +175,11 @@ def test_the_table_of_gates_has_the_boards_of_all_machines():
 
 
 @pytest.mark.nightly
+def test_the_table_of_gates_is_that_of_the_boards_as_they_are():
+    assert gates.table()["boards"] == recorded()["boards"], f"'{gates.COMMAND}' makes the table"
+
+
+@pytest.mark.nightly
 def test_pi_has_the_same_digits_on_both_machines(nectar):
     """The whole command, and what the papers lead to expect: software is most of an empty message on the iPSC/2."""
     from nectar.verification.imports import ROOT
@@ -180,7 +188,7 @@ def test_pi_has_the_same_digits_on_both_machines(nectar):
     assert done.returncode == 0, done  # the first run tells that it builds the simulator
     found = {row["id"]: row["value"] for row in json.loads((nectar.folder / "c.json").read_text())["results"]}
     assert found["compare.ipsc2.latency.0.1"] == pytest.approx(350, rel=0.05)
-    assert found["compare.ipsc2.software.0.1"] > 0.7 * found["compare.ipsc2.latency.0.1"]
+    assert found["compare.ipsc2.software.0.1"] > 0.9 * found["compare.ipsc2.latency.0.1"]
     assert found["compare.nectar.latency.0.1"] < 60
     for name in MACHINES:
         for which in "0.1", "4096.3":

@@ -76,8 +76,10 @@ def test_a_topology_that_a_machine_has_not_is_refused(nectar, words, message):
             ["--machine", "ipsc2", "--topology", "hypercube:1", "--boards", "fast"],
             "boards of the machine ipsc2 are rtl",
         ),
-        (["--machine", "ipsc2", "--topology", "hypercube:1", "--pcap", "x.pcapng"], "--pcap: what goes over the links"),
-        (["--machine", "ipsc2", "--topology", "hypercube:1", "--report", "x.html"], "--report: what goes over the "),
+        (
+            ["--machine", "ipsc2", "--topology", "hypercube:1", "--pcap", "x.pcapng"],
+            "--pcap: there are no packets on the links",
+        ),
     ],
 )
 def test_a_program_on_what_there_is_not_is_refused(nectar, words, message):

@@ -94,7 +94,7 @@ def test_cycles_of_a_bus_are_listed_at_their_node(here):
         (["nothing.events"], "nothing.events cannot be read: No such file or directory"),
         (["program.py"], "program.py is no recording of events; 'nectar run --record FILE' makes one"),
         (["empty"], "empty is no recording of events"),
-        (["old"], "old has version 9 of the format, and this is 1: record it again"),
+        (["old"], "old has version 9 of the format, and this is 2: record it again"),
         (["short"], "short ends in its header: nothing was recorded"),
         (["damaged"], "damaged: its header is damaged"),
     ],

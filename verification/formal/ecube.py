@@ -13,6 +13,7 @@ from ...hdl.ipsc2.router import Router
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
+from .routes import closing_ends
 
 __all__ = ["PROOFS", "WaitingProof", "circles"]
 
@@ -63,6 +64,8 @@ class WaitingProof(wiring.Component):
                 router.channel_7.rx.data.eq(AnySeq(2)),
                 router.channel_7.rx.strobe.eq(AnySeq(1)),
             ]
+            for element in router.probes.elements.values():
+                m.d.comb += closing_ends(element)
             for k in range(_DIMENSIONS):
                 tx = getattr(self.routers[n ^ 1 << k], f"channel_{k}").tx
                 rx = getattr(router, f"channel_{k}").rx

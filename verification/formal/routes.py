@@ -8,14 +8,17 @@ from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.ipsc2.element import Element
-from ...hdl.ipsc2.formats import CHANNELS, EXTERNAL
+from ...hdl.ipsc2.formats import CHANNELS, EXTERNAL, NIBBLE_PAIRS, SHORT_PROBE_PAIRS, WORD_PAIRS
 from ...hdl.ipsc2.selected import Selected
 from .arbiter import last_number
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "OwnerProof", "RouteProof"]
+#: Values of ``kind`` of Frames.
+_NIBBLE, _PROBE, _FINAL = 0, 1, 3
+
+__all__ = ["PROOFS", "OwnerProof", "RouteProof", "closing_ends"]
 
 
 class OwnerProof(wiring.Component):
@@ -84,6 +87,26 @@ class OwnerProof(wiring.Component):
         return m
 
 
+def closing_ends(element):
+    """Invariants: how far an end that an element sends by itself has got at least, by what has come behind the EOM bit
+    (docs/ipsc2.md, "An end before the circuit stands")."""
+    probes = element.probes
+    frames, state, step = probes.frames, probes.state.as_value(), probes.step
+    place, kind = frames.place, frames.probes.kind.as_value()
+    word, rest = WORD_PAIRS - 1, WORD_PAIRS - 1 + SHORT_PROBE_PAIRS
+    begun = Mux((kind == _FINAL) & (place != 0), place - 1, word)
+    asks = Mux(probes.padding, rest, rest + NIBBLE_PAIRS - place)
+    return [
+        Assert((state != 1) | (kind == _PROBE) & (place != 0) & (place < SHORT_PROBE_PAIRS)),
+        Assert((state == 1) | (kind != _PROBE) | (place == 0)),
+        Assert(~probes.padding | (state == 1) | (state >= 2) & (place == 0) & ~probes.joined),
+        Assert(~probes.closing | (state != 0) | (step >= begun)),
+        Assert(~probes.closing | (state != 1) | (step >= word + place)),
+        Assert(~probes.closing | (state != 2) | (step >= asks)),
+        Assert(~probes.closing | (state != 2) | (place == 0) | (kind == _NIBBLE)),
+    ]
+
+
 class RouteProof(wiring.Component):
     """An element, any pairs, any grants."""
 
@@ -113,7 +136,8 @@ class RouteProof(wiring.Component):
             m.d.comb += asks[n].eq(address[n] & ~taken)
             taken = taken | address[n]
         m.d.comb += asks[CHANNELS].eq(~taken)
-        inside = element.probes.address
+        inside, step, closing = element.probes.address, element.probes.step, element.probes.closing
+        sends = (state == 2) | closing
         m.d.comb += [
             Assert((state != 1) | (frames.place != 3) | (inside[6:] == pairs[0])),
             Assert((state != 1) | (frames.place != 4) | (inside[4:] == Cat(pairs[0], pairs[1]))),
@@ -121,18 +145,21 @@ class RouteProof(wiring.Component):
             Assert((state != 1) | (frames.place != 0)),
             Assert((state != 1) | (frames.probes.kind.as_value() == 1)),
             Assert((state == 1) | (frames.place == 0) | (frames.probes.kind.as_value() != 1)),
-            Assert((state != 2) | (element.probes.step > 2) | (inside == address)),
-            *(
-                Assert((state != 2) | (element.probes.step != 2 + n) | (inside[: 8 - 2 * n] == address[2 * n :]))
-                for n in range(4)
-            ),
+            *closing_ends(element),
+            Assert((state != 2) | (step > 2) & ~closing | (inside == address)),
+            *(Assert(~sends | (step != 2 + n) | (inside[: 8 - 2 * n] == address[2 * n :])) for n in range(4)),
             Assert((element.asks == 0) | (element.asks == asks), "the lowest bit that counts, or the sink"),
-            Assert((state != 2) | (element.probes.step != 0) | (element.asks == asks), "it is asked for until granted"),
+            Assert(
+                (state != 2) | (step != 0) | frames.eom | (element.asks == asks),
+                "it is asked for until granted, or EOM",
+            ),
+            Assert(~frames.eom | (element.asks == 0), "nothing is asked for from EOM on"),
+            Assert(~closing | (element.asks == 0), "nor while an end is sent"),
             Assert(element.asks[: element.lowest] == 0, "never a channel that is not above"),
             *(
                 Assert(
-                    (state != 2) | (element.probes.step != 2 + n) | ~element.granted | (element.lane.data == pairs[n]),
-                    "the short probe goes on unchanged",
+                    ~sends | (step != 2 + n) | (element.lane.data == pairs[n]) & element.lane.strobe,
+                    "the short probe goes on unchanged, also if the message has ended",
                 )
                 for n in range(4)
             ),

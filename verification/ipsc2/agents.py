@@ -9,10 +9,15 @@ __all__ = ["Deserializer", "Message", "Serializer"]
 
 
 class Message:
-    """``probe``, ``words`` of 16 bits, the last of which has EOM; and the cycles in which things happened to it."""
+    """``probe``, ``words`` of 16 bits, the last of which has EOM; and the cycles in which things happened to it.
 
-    def __init__(self, probe, words):
-        self.probe, self.words = probe, words
+    ``patience``: it is given up so many cycles behind its request, if it has not begun its last word; None: never.
+    ``given_up``: it has been, by the source; or, of one that arrives, it ends with the word 0, as no other does.
+    """
+
+    def __init__(self, probe, words, patience=None):
+        self.probe, self.words, self.patience = probe, words, patience
+        self.given_up = False
         self.times = {}
 
     def __repr__(self):
@@ -25,16 +30,21 @@ class Serializer:
     def __init__(self, starve=0.0):
         self.starve = starve
         self.queue = deque()
+        self.nibble = False  # the frame under way
         self.left, self.pairs = None, None  # of the message under way
+        self.asked, self.waiting, self.late = 0, False, False  # cycles since its request; no grant yet; to be given up
         self.sent = []
 
     def inputs(self):
         """request, probe, data."""
         if self.left is None and self.queue:
             self.left, self.pairs = deque(self.queue[0].words), word(self.queue[0].probe)
+            self.asked, self.waiting = 0, True
         if self.left is None:
             return 0, random.getrandbits(16), random.getrandbits(2)
-        return 1, self.queue[0].probe, self.pairs[0]
+        self.asked += 1
+        self.late = self.queue[0].patience is not None and self.asked > self.queue[0].patience
+        return not (self.late and self.waiting), self.queue[0].probe, self.pairs[0]
 
     def sample(self, cycle, grant, allow, refused):
         """What the router says in this cycle."""
@@ -44,26 +54,35 @@ class Serializer:
             if refused:
                 self.queue[0].times["refused"] = cycle
                 self._over()
+            elif self.left is not None and self.late:
+                self.queue[0].given_up = True
+                self._over()
             return
+        self.waiting = False
         assert self.left is not None and not refused
         message = self.queue[0]
         message.times.setdefault("grant", cycle)
         if allow:
             message.times.setdefault("allow", cycle)
+        is_nibble = self.nibble
         self.pairs.pop(0)
         if self.pairs:
             return
-        if not self.left and "last" in message.times:
+        self.nibble = False
+        if message.given_up or not self.left and "last" in message.times:
             message.times["end"] = cycle
             self._over()
-        elif allow and self.left and random.random() >= self.starve:
+        elif self.late and is_nibble:
+            message.given_up = True
+            self.pairs = word(0, ready=random.getrandbits(1), end=True)
+        elif allow and self.left and not self.late and random.random() >= self.starve:
             data = self.left.popleft()
             message.times.setdefault("first", cycle + 1)
             if not self.left:
                 message.times["last"] = cycle + 1
             self.pairs = word(data, ready=random.getrandbits(1), end=not self.left)
         else:
-            self.pairs = nibble(random.getrandbits(1))
+            self.pairs, self.nibble = nibble(random.getrandbits(1)), True
 
     def _over(self):
         self.sent.append(self.queue.popleft())
@@ -100,6 +119,7 @@ class Deserializer:
             self.frame = "probe"
             return
         if not strobe:
+            assert self.frame != "probe" or self.pairs, "open before the probe"
             return
         if not self.pairs:
             assert data in (0, 3) and (self.frame != "probe" or data == 0)
@@ -120,6 +140,7 @@ class Deserializer:
             self.message.words.append(value)
             if self.pairs[1] >> 1:
                 self.message.times["end"] = cycle
+                self.message.given_up = value == 0
                 self.received.append(self.message)
                 self.message, self.frame = None, "closed"
                 return

@@ -4,9 +4,19 @@ Each model has ``step(inputs)``: it takes the inputs of a cycle by their names, 
 likewise, and moves on to the next.
 """
 
-from collections import deque
+from collections import Counter, deque
 
-from ...hdl.ipsc2.formats import CHANNELS, EXTERNAL, NIBBLE_PAIRS, WORD_PAIRS, channels, route, short_probe
+from ...hdl.ipsc2.formats import (
+    CHANNELS,
+    EXTERNAL,
+    NIBBLE_PAIRS,
+    WORD_PAIRS,
+    channels,
+    nibble,
+    route,
+    short_probe,
+    word,
+)
 
 __all__ = ["ElementModel", "FramesModel", "OriginModel", "OutgoingModel", "SelectedModel", "SinkPortModel"]
 
@@ -20,7 +30,7 @@ class FramesModel:
 
     def step(self, inputs):
         data, strobe = inputs["data"], inputs["strobe"]
-        shown = dict.fromkeys(("data_begins", "nibble_begins", "wrong", "status", "ends", "last"), 0)
+        shown = dict.fromkeys(("data_begins", "nibble_begins", "wrong", "status", "plain", "ends", "last"), 0)
         shown |= {"place": len(self.pairs), "eom": self.is_final()}
         if not strobe:
             return shown
@@ -35,6 +45,7 @@ class FramesModel:
             self.pairs.append(data)
             shown["status"] = len(self.pairs) == 2
             shown["eom"] = self.is_final()
+            shown["plain"] = shown["status"] and self.kind == "word" and not shown["eom"]
             if len(self.pairs) == self.lengths[self.kind]:
                 shown |= {"ends": 1, "last": self.is_final()}
                 self.kind, self.pairs = None, []
@@ -45,8 +56,15 @@ class FramesModel:
         return self.kind == "word" and len(self.pairs) > 1 and self.pairs[1] >> 1
 
 
+def _frames(*frames, last=False):
+    """What is sent for these frames: (pair, whether it has RDY, whether the message ends with it)."""
+    pairs = [[pair, place == 1, 0] for frame in frames for place, pair in enumerate(frame)]
+    pairs[-1][2] = last
+    return pairs
+
+
 class ElementModel:
-    """docs/ipsc2.md, "Circuits", "A routing element"."""
+    """docs/ipsc2.md, "Circuits", "A routing element", "An end before the circuit stands"."""
 
     def __init__(self, arrived, dimensions):
         #: Channel on which messages come; CHANNELS for the other end of channel 7.
@@ -55,74 +73,92 @@ class ElementModel:
         self.frames = FramesModel(len(short_probe(0)))
         self.register = (0, 0)
         self.state, self.padding, self.joined = "idle", False, False
-        self.address, self.to_send = [], deque()
-        self.seen = dict.fromkeys(("messages", "lost", "wrong", "early"), 0)
+        self.address = []
+        self.sending, self.closing = deque(), False  # the short probe, and the closing behind it
+        self.seen = Counter()
+
+    def probe(self):
+        """The 8 bits that have come."""
+        return sum(pair << 2 * place for place, pair in enumerate(self.address))
 
     def target(self):
         """Bit of ``asks``."""
-        probe = sum(pair << 2 * place for place, pair in enumerate(self.address))
-        found = None if self.arrived == CHANNELS else route(probe, self.arrived)
+        found = None if self.arrived == CHANNELS else route(self.probe(), self.arrived)
         return CHANNELS if found is None else found
 
     def step(self, inputs):
         data, strobe = self.register
-        state, joined = self.state, self.joined
-        found = self.frames.step({"data": data, "strobe": strobe, "probe": state == "idle", "padding": self.padding})
-        asks = 1 << self.target() if state == "ask" and len(self.to_send) == len(short_probe(0)) else 0
+        found = self.frames.step(
+            {"data": data, "strobe": strobe, "probe": self.state == "idle", "padding": self.padding}
+        )
+        eom = bool(found["eom"])
+        waits = self.state == "ask" and not self.sending
+        asks = 1 << self.target() if waits and not eom else 0
         lost = any(asks >> n & 1 for n in range(CHANNELS) if n not in channels(self.dimensions))
-        early = found["data_begins"] and state != "idle" and not joined
+        early = bool(found["plain"] and not self.joined)
         shown = {
             "asks": asks,
             "rdy": data & 1,
             "rdy_valid": found["status"],
-            "ending": joined and found["eom"],
-            "held": state != "idle",
+            "ending": eom or self.closing,
+            "held": self.state != "idle" or eom or self.closing,
             "violation": bool(found["wrong"] or lost or early),
         }
-        self.seen["lost"] += lost
-        self.seen["early"] += bool(early)
-        self.seen["wrong"] += found["wrong"]
-        shown |= self._lane(inputs["granted"], data, strobe, found)
-        if found["nibble_begins"]:
-            self.padding = False
-            self.joined = joined or state == "pass"
-        self._move(inputs["granted"], data, strobe, found)
-        if shown["lane__last"]:
+        self.seen.update(lost=lost, early=early, wrong=found["wrong"])
+        if self.state == "pass":
+            shown |= self._pass(data, strobe, found)
+        else:
+            if waits and inputs["granted"]:
+                self.sending.extend(_frames(short_probe(self.probe())))
+            shown |= self._send()
+        before = self.state
+        begun = shown["lane__strobe"] and not shown["lane__last"]
+        self._move(data, strobe, found)
+        if before in ("ask", "pass") and eom and not self.joined:
+            self._give_up(before, waits and not inputs["granted"])
+        elif before == "ask" and begun and not self.sending:
+            self.state = "pass"
+        elif found["last"] and self.joined:
             self.state, self.joined = "idle", False
             self.seen["messages"] += 1
         self.register = inputs["rx__data"], inputs["rx__strobe"]
         return shown
 
-    def _lane(self, granted, data, strobe, found):
-        if self.state == "pass":
-            passed = strobe and (self.joined or found["nibble_begins"])
-            return {
-                "lane__strobe": passed,
-                "lane__data": data if passed else None,
-                "lane__status": found["status"] and self.joined,
-                "lane__last": found["last"] and self.joined,
-            }
-        sends = self.state == "ask" and granted
+    def _pass(self, data, strobe, found):
+        passed = strobe and (self.joined or found["nibble_begins"])
         return {
-            "lane__strobe": granted,
-            "lane__data": self.to_send[0] if sends else None,
-            "lane__status": (len(self.to_send) == len(short_probe(0)) - 1) if sends else None,
-            "lane__last": 0,
+            "lane__strobe": passed,
+            "lane__data": data if passed else None,
+            "lane__status": found["status"] and self.joined,
+            "lane__last": found["last"] and self.joined,
         }
 
-    def _move(self, granted, data, strobe, found):
+    def _send(self):
+        pair, status, last = self.sending.popleft() if self.sending else (None, None, 0)
+        if last:
+            self.closing = False
+            self.seen["closed"] += 1
+        return {"lane__strobe": pair is not None, "lane__data": pair, "lane__status": status, "lane__last": last}
+
+    def _move(self, data, strobe, found):
+        if found["nibble_begins"]:
+            self.padding = False
+            self.joined |= self.state == "pass"
         if self.state == "idle" and found["data_begins"]:
             self.state, self.address = "probe", []
         elif self.state == "probe" and strobe:
             if found["place"] >= 2:
                 self.address.append(data)
             if found["ends"]:
-                probe = sum(pair << 2 * place for place, pair in enumerate(self.address))
-                self.state, self.padding, self.to_send = "ask", True, deque(short_probe(probe))
-        elif self.state == "ask" and granted:
-            self.to_send.popleft()
-            if not self.to_send:
-                self.state = "pass"
+                self.state, self.padding = "ask", True
+
+    def _give_up(self, state, waited):
+        """EOM has come before the message was passed on."""
+        self.state = "idle"
+        if not waited:
+            self.closing = True
+            self.sending.extend(_frames(nibble(False), word(0, end=True), last=True))
+        self.seen["taken back" if waited else f"ended in {state}"] += 1
 
 
 class OriginModel:

@@ -55,9 +55,10 @@ class Network:
             if a != b or a >= self.nodes  # a node has no message for itself
         ]
 
-    def send(self, source, destination, size):
+    def send(self, source, destination, size, patience=None):
         """A message of ``size`` random words, the one with EOM included; returns it."""
-        message = Message(self.probe(source, destination), [random.getrandbits(16) for _ in range(size)])
+        words = [*(random.getrandbits(16) for _ in range(size - 1)), random.randrange(1, 1 << 16)]
+        message = Message(self.probe(source, destination), words, patience)
         self.serializers[source].queue.append(message)
         self.expected.setdefault(destination, []).append(message)
         return message
@@ -96,7 +97,7 @@ class Network:
 
     async def finish(self, limit):
         """Until all has arrived, within ``limit`` cycles; then each end has got what was sent to it, unchanged, those
-        of each source in order."""
+        of each source in order; of what was given up it has got the beginning, if anything."""
         end = self.clock.cycles + limit
         while not self.quiet() or self.clock.pin("busy") or self.clock.pin("held"):
             assert self.clock.cycles < end, f"not within {limit} cycles: {self.clock.pin('held'):#x} is held"
@@ -104,7 +105,17 @@ class Network:
         await self.run(10)
         for n, deserializer in enumerate(self.deserializers):
             left = list(self.expected.get(n, []))
-            for message in deserializer.received:
+            given_up = [each for each in left if each.given_up]
+            left = [each for each in left if not each.given_up]
+            # Those that tell most first: a node and a device may have sent with the same probe.
+            for message in sorted(
+                (each for each in deserializer.received if each.given_up), key=lambda e: -len(e.words)
+            ):
+                *begun, _ = message.words
+                whole = next(e for e in given_up if e.probe == message.probe and e.words[: len(begun)] == begun)
+                whole.times["ended"] = message.times
+                given_up.remove(whole)
+            for message in (each for each in deserializer.received if not each.given_up):
                 # The first that was sent by anybody with this probe: one probe, one source, but for devices.
                 found = next(each for each in left if each.words == message.words)
                 assert found.probe == message.probe and found.probe < 1 << CHANNELS
@@ -113,6 +124,12 @@ class Network:
                 found.times["arrived"] = message.times
                 left.remove(found)
             assert not left, f"{n} has not got {left}"
+
+    def forget(self):
+        """What has arrived is not looked at again."""
+        self.expected = {}
+        for serializer, deserializer in zip(self.serializers, self.deserializers, strict=True):
+            serializer.sent, deserializer.received = [], []
 
     def _sender(self, message):
         return next(n for n, each in enumerate(self.serializers) if any(message is one for one in each.sent))

@@ -1,10 +1,11 @@
 """What arrives on a channel, at random: pairs of messages, with pauses, and with what the formats do not allow."""
 
 import random
+from collections import deque
 
 from ...hdl.ipsc2.formats import CHANNELS, channels, nibble, short_probe, word
 
-__all__ = ["ElementStimulus", "LaneStimulus", "lanes", "random_nibble", "random_word"]
+__all__ = ["ElementStimulus", "EndStimulus", "LaneStimulus", "lanes", "random_nibble", "random_word"]
 
 
 def random_nibble():
@@ -29,11 +30,13 @@ class ElementStimulus:
     """Inputs of a routing element; ``granted`` as an owner is granted, some time behind ``asks``.
 
     ``pause``: share of cycles without a strobe. ``wrong``: how often something comes that may not. ``patience``:
-    cycles that a grant takes at most. ``absent``: share of probes for channels that there are not.
+    cycles that a grant takes at most. ``absent``: share of probes for channels that there are not. ``give_up``: how
+    often a message that is not passed on yet ends, at each frame.
     """
 
-    def __init__(self, pause=0.0, wrong=0.0, patience=20, absent=0.0):
+    def __init__(self, pause=0.0, wrong=0.0, patience=20, absent=0.0, give_up=0.0):
         self.pause, self.wrong, self.patience, self.absent = pause, wrong, patience, absent
+        self.give_up = give_up
         self.pairs, self.granted, self.wait = [], False, None
         self.under_way, self.words = False, 0
 
@@ -55,6 +58,9 @@ class ElementStimulus:
             self.under_way, self.words = True, random.choice([0, 1, 2, 5])
             # No word comes before RDY has gone back, so at least a nibble is between.
             return [*_probe(self._address(model), random.getrandbits(1)), *random_nibble()]
+        if self.under_way and not model.joined and random.random() < self.give_up:
+            self.under_way = False
+            return random_word(end=True)
         if self.under_way and model.joined and random.random() < 0.7:
             self.words -= 1
             self.under_way = self.words >= 0
@@ -72,11 +78,38 @@ class ElementStimulus:
             self.wait = random.randrange(self.patience) if self.wait is None else self.wait - 1
             if self.wait <= 0:
                 self.granted, self.wait = True, None
+        else:
+            self.wait = None
         strobe = random.random() >= self.pause
         if not self.pairs:
             self.pairs = self._more(model)
         data = self.pairs.pop(0) if strobe else random.getrandbits(2)
         return {"rx__data": data, "rx__strobe": strobe, "granted": self.granted}
+
+
+class EndStimulus:
+    """Inputs of a routing element: a message that ends without a word before, ``gap`` pairs that are no frame's, and a
+    message that is granted at once. The grant for the first one comes ``wait`` cycles behind its ``asks``, if ever."""
+
+    def __init__(self, wait, gap):
+        self.wait, self.waited, self.granted = wait, 0, False
+        first = [*_probe(0, False), *(pair for _ in range(6) for pair in random_nibble()), *random_word(end=True)]
+        second = [*_probe(0, False), *(pair for _ in range(12) for pair in random_nibble()), *random_word(end=True)]
+        self.pairs = deque([*random_nibble(), *first, *[None] * gap, *second])
+
+    def __call__(self, model):
+        shown = getattr(model, "shown", {"asks": 0, "lane__last": 0})
+        if self.granted:
+            self.granted = not shown["lane__last"]
+        elif shown["asks"]:
+            self.granted = self.waited >= self.wait
+            self.waited += 1
+        elif self.waited:
+            self.wait = 0
+        if not self.pairs:
+            self.pairs.extend(random_nibble())
+        pair = self.pairs.popleft()
+        return {"rx__data": 0 if pair is None else pair, "rx__strobe": pair is not None, "granted": self.granted}
 
 
 def lanes(count, status=True):

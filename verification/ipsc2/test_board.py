@@ -1,159 +1,14 @@
-"""Bench of hdl/ipsc2/board.py: a node's board, with the bench as the neighbours on its channels.
-
-A neighbour is written from docs/ipsc2.md, "Formats": it sends nibbles and frames, and finds the frames that come. The
-probe that it gets is the source's, which has 16 bits.
-"""
+"""Bench of hdl/ipsc2/board.py: a node's board, with the bench as the neighbours on its channels."""
 
 import random
-from collections import deque
 
 import cocotb
 import pytest
 
-from nectar.hdl.ipsc2.formats import DATA_START, NIBBLE_PAIRS, NIBBLE_START, WORD_PAIRS, nibble, short_probe, word
+from nectar.hdl.ipsc2.formats import nibble, short_probe, word
 from nectar.hdl.ipsc2.node.registers import REG, Irq
 from nectar.verification.bench import Bench
-from nectar.verification.harness import StepClock
-
-CHANNELS = 0, 1, 7
-PINS = "valid", "address", "write", "select", "write_data"
-
-
-def checksum(probe, halves):
-    """docs/ipsc2-node.md, "Checksum": the remainder of the polynomial division, bit by bit as they are sent."""
-    rest = 0xFFFF
-    for value in (probe, *halves):
-        for place in range(16):
-            top = rest >> 15 ^ value >> place & 1
-            rest = rest << 1 & 0xFFFF ^ (0x1021 if top else 0)
-    return int(f"{rest:016b}"[::-1], 2)
-
-
-class Neighbour:
-    """The other end of a channel. ``ready``: the RDY that it sends; ``frames``: (probe or data, EOM) that came."""
-
-    def __init__(self):
-        self.ready = 0
-        self.sends = deque()  # functions that give the pairs of a frame, when it begins
-        self.pairs = deque()
-        self.frame = []
-        self.frames = []
-        self.nibbles = []  # their RDY
-        self.in_message = False
-        self.skipped = 0  # pairs that begin no frame
-
-    def take(self, strobe, data):
-        """What comes in this tick."""
-        if strobe:
-            self.frame.append(data)
-            if len(self.frame) == 1 and data not in (NIBBLE_START, DATA_START):
-                self.skipped += 1
-                self.frame = []
-        if self.frame and strobe:
-            length = NIBBLE_PAIRS if self.frame[0] == NIBBLE_START else WORD_PAIRS
-            if len(self.frame) == length:
-                self._whole(*self.frame)
-                self.frame = []
-
-    def give(self):
-        """The next pair that is sent."""
-        if not self.pairs:
-            self.pairs = deque(self.sends.popleft()() if self.sends else nibble(self.ready))
-        return self.pairs.popleft()
-
-    def _whole(self, start, marks, *data):
-        if start == NIBBLE_START:
-            self.nibbles.append(marks & 1)
-            return
-        value = sum(pair << 2 * place for place, pair in enumerate(data))
-        self.frames.append((value, marks >> 1 & self.in_message))
-        self.in_message = not self.frames[-1][1]
-        self.ready = int(self.in_message)
-
-
-class Bed:
-    """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``pause``: share of
-    ticks in which a neighbour's strobe stops."""
-
-    def __init__(self, dut, pause=0.0):
-        self.clock = StepClock(dut)
-        self.neighbours = {n: Neighbour() for n in CHANNELS}
-        self.neighbour = self.neighbours[0]
-        self.ticks, self.pause = True, pause
-        self.cycle = 0
-
-    async def start(self):
-        """Reset."""
-        inputs = (f"channel_{n}__rx__{name}" for n in CHANNELS for name in ("data", "strobe"))
-        await self.clock.start(*(f"bus__{pin}" for pin in PINS), *inputs, "tick", "slept")
-
-    async def step(self):
-        """A cycle; 7 of 8 have a tick."""
-        self.cycle += 1
-        tick = self.ticks and self.cycle % 8 != 7
-        self.clock.drive(tick=int(tick))
-        await self.clock.settle()
-        if tick:
-            for n, neighbour in self.neighbours.items():
-                strobe, data = (self.clock.pin(f"channel_{n}__tx__{name}") for name in ("strobe", "data"))
-                neighbour.take(strobe, data)
-                gives = random.random() >= self.pause
-                pair = neighbour.give() if gives else random.getrandbits(2)
-                self.clock.drive(**{f"channel_{n}__rx__strobe": gives, f"channel_{n}__rx__data": pair})
-            await self.clock.settle()
-        await self.clock.edge()
-
-    async def access(self, address, write=0, data=0, select=15, error=0):
-        """An access; what was read."""
-        values = {"valid": 1, "address": address, "write": write, "select": select, "write_data": data}
-        self.clock.drive(**{f"bus__{pin}": value for pin, value in values.items()})
-        for _ in range(40):
-            await self.clock.settle()
-            taken = self.clock.pin("bus__ready")
-            await self.step()
-            if taken:
-                break
-        assert taken, "the access is not taken"
-        self.clock.drive(bus__valid=0)
-        for _ in range(8):
-            await self.clock.settle()
-            done, value, failed = (self.clock.pin(f"bus__{pin}") for pin in ("done", "read_data", "error"))
-            await self.step()
-            if done:
-                assert failed == error, f"{address:#x}"
-                return value
-            assert not value and not failed
-        raise AssertionError("the access is not done")
-
-    async def write(self, name, value):
-        """A register."""
-        await self.access(REG[name].address, 1, value)
-
-    async def until(self, pin, value, limit=3000):
-        """Steps until a pin has a value."""
-        for _ in range(limit):
-            await self.clock.settle()
-            if self.clock.pin(pin) == value:
-                return
-            await self.step()
-        raise AssertionError(f"{pin} does not become {value}")
-
-    async def send(self, words):
-        """A message from memory."""
-        for place, value in enumerate(words):
-            await self.access(0x100 + 4 * place, 1, value)
-        await self.write("OUT_ADDRESS", 0x100)
-        await self.write("OUT_AREA", len(words) | 1 << 31)
-
-
-def message(count, probe=1):
-    """Words with a probe, that for the neighbour on channel 0."""
-    return [random.getrandbits(16) << 16 | probe, *(random.getrandbits(32) for _ in range(count - 1))]
-
-
-def halves(words):
-    """The data words of a message of words of 32 bits."""
-    return [half for value in words for half in (value & 0xFFFF, value >> 16)][1:]
+from nectar.verification.ipsc2.bed import CHANNELS, Bed, checksum, halves, message
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
@@ -199,8 +54,7 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
         there.sends.append(lambda probe=probe: short_probe(probe))
         await bed.until("held", 1 << channel)
         assert not bed.clock.pin("idle") and not bed.clock.pin("busy")
-        while not (there.nibbles and there.nibbles[-1]):
-            await bed.step()
+        await ready(bed, channel)
         data = halves(words)
         for half in data:
             there.sends.append(lambda half=half: word(half))
@@ -212,6 +66,98 @@ async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
         await bed.until("irq", 0)
         assert not bed.clock.pin("held") and not bed.clock.pin("violation")
     await bed.until("idle", 1)
+
+
+async def ready(bed, channel):
+    """Until a message has its circuit. Words may be sent behind a nibble: the line may pause."""
+    there = bed.neighbours[channel]
+    while not (there.nibbles and there.nibbles[-1]):
+        await bed.step()
+    there.sends.append(lambda: nibble(0))
+
+
+async def receive(bed, channel, words):
+    """A message that has a circuit comes in whole, and there is a place for the next one."""
+    there, probe, data = bed.neighbours[channel], words[0] & 0xFFFF, halves(words)
+    await ready(bed, channel)
+    there.sends += [lambda half=half: word(half) for half in data]
+    there.sends.append(lambda: word(checksum(probe, data), end=True))
+    await bed.until("irq", 1)
+    assert await bed.access(REG["IN_RESULT"].address) == 1 << 31 | len(words)
+    assert [await bed.access(0x200 + 4 * place) for place in range(len(words))] == words
+    await bed.write("IN_HEAD", 64)
+    there.nibbles.clear()
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_message_that_ends_while_it_waits_leaves_its_channel_free(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": a message on channel 0 waits for the node, which receives one
+    from channel 1, and ends before that, with it, or behind it. The node gets nothing, or a message whose checksum is
+    wrong; the next message on channel 0 arrives."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
+    await bed.write("IN_HEAD_ADDRESS", 0x200)
+    await bed.write("IN_HEAD", 64)
+    bad = REG["IN_RESULT"].field("bad").mask
+    outcomes = {"gone": 0, "bad": 0}
+    for nibbles in range(2, 20):
+        for pause in 0, 0.1:
+            bed.pause = pause
+            bed.neighbours[1].sends.append(lambda: short_probe(2))
+            await ready(bed, 1)
+            bed.neighbours[0].sends.append(lambda: short_probe(1))
+            await bed.until("held", 3)
+            bed.neighbours[0].sends += [lambda: nibble(0)] * nibbles
+            bed.neighbours[0].sends.append(lambda: word(random.getrandbits(16), end=True))
+            await receive(bed, 1, message(1, 2))
+            await bed.until("held", 0)
+            for _ in range(40):
+                await bed.step()
+            outcome = "gone"
+            if bed.clock.pin("irq"):
+                outcome = "bad"
+                assert await bed.access(REG["IN_RESULT"].address) & (bad | 1 << 31 | 3) == bad | 1 << 31 | 1
+                assert await bed.access(0x200) == 1
+                await bed.write("IN_HEAD", 64)
+            outcomes[outcome] += 1
+            await bed.until("idle", 1)
+            bed.neighbours[0].nibbles.clear()
+            bed.neighbours[0].sends.append(lambda: short_probe(1))
+            await receive(bed, 0, message(2))
+            await bed.until("held", 0)
+    assert min(outcomes.values()) > 5, outcomes
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def a_message_that_the_cpu_gives_up_ends_for_its_neighbour(dut):
+    """docs/ipsc2-node.md, "Serializer": at any time from the grant on: what has left ends with the checksum with all
+    bits inverted; the channel is free and the next message leaves."""
+    bed = Bed(dut)
+    await bed.start()
+    await bed.until("idle", 1)
+    await bed.write("IRQ_ENABLE", 1 << Irq.SENT | 1 << Irq.ABORTED)
+    there, left = bed.neighbour, 0
+    for wait in range(40):
+        there.frames.clear()
+        await bed.send(message(3))
+        for _ in range(wait):
+            await bed.step()
+        await bed.write("CONTROL", REG["CONTROL"].field("abort").mask)
+        await bed.until("irq", 1)
+        assert await bed.access(REG["IRQ_PENDING"].address) == 1 << Irq.ABORTED
+        await bed.write("IRQ_PENDING", 1 << Irq.ABORTED)
+        await bed.until("idle", 1)
+        if there.frames:
+            left += 1
+            (probe, _), *data, last = there.frames
+            assert probe == 1 and last == (checksum(1, [half for half, _ in data]) ^ 0xFFFF, 1)
+        await bed.send(message(1))
+        await bed.until("irq", 1)
+        await bed.write("IRQ_PENDING", 1 << Irq.SENT)
+        await bed.until("idle", 1)
+        assert not there.skipped
+    assert left
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")

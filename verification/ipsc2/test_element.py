@@ -11,7 +11,7 @@ from nectar.hdl.ipsc2.formats import CHANNELS, EXTERNAL
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
 from nectar.verification.ipsc2.model import ElementModel
-from nectar.verification.ipsc2.stimuli import ElementStimulus
+from nectar.verification.ipsc2.stimuli import ElementStimulus, EndStimulus
 
 #: Name → channel on which messages come, dimensions.
 SIZES = {
@@ -69,11 +69,44 @@ async def a_strobe_may_pause_anywhere(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_message_may_end_before_it_is_passed_on(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": before the grant, in each cycle from the grant on, behind the
+    probe; with pauses; and the next message comes close behind."""
+    seen = await run(dut, 4, 1200, give_up=0.3, patience=30)
+    seen.update(await run(dut, 20, 200, give_up=0.6, patience=8))
+    assert not seen["wrong"] and not seen["early"] and seen["messages"] > 10
+    assert seen["taken back"] > 20 and seen["ended in ask"] > 10 and seen["ended in pass"] > 3
+    assert seen["closed"] > 10
+    for pause in 0.1, 0.4:
+        seen.update(await run(dut, 6, 400, give_up=0.5, patience=6, pause=pause))
+    assert not seen["wrong"] and not seen["early"]
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def it_may_end_in_each_cycle_around_the_grant(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": with and without a pause, and with the next probe directly
+    behind the word, before what has been granted is at its end."""
+    seen = Counter()
+    lockstep = Lockstep(dut, INPUTS)
+    await lockstep.start()
+    for wait in range(18):
+        for gap in range(3):
+            await lockstep.reset()
+            model = ElementModel(*SIZES[inside()])
+            await lockstep.follow(following(model), in_each_cycle(EndStimulus(wait, gap), model, 110))
+            seen.update(model.seen)
+            assert model.state == "idle" and not model.closing
+    assert not seen["wrong"] and not seen["early"]
+    outcomes = [seen[name] for name in ("messages", "taken back", "ended in ask", "ended in pass")]
+    assert sum(outcomes) == 2 * 54 and outcomes[0] >= 54 and min(outcomes) >= 3, outcomes
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def what_is_wrong_is_told_and_nothing_else_is_changed(dut):
     """docs/ipsc2.md, "What can go wrong": pairs that begin no frame, words before the path stands, upper bits of a
     probe, probes for channels that there are not."""
     seen = await run(dut, 60, 60, wrong=0.3, patience=4, absent=0.5)
-    seen.update(await run(dut, 10, 150, wrong=0.05, pause=0.2, absent=0.2))
+    seen.update(await run(dut, 10, 150, wrong=0.05, pause=0.2, absent=0.2, give_up=0.1))
     assert seen["wrong"] > 20 and seen["early"] > 3
     arrived, dimensions = SIZES[inside()]
     assert (seen["lost"] > 0) == (dimensions < 7 and arrived < CHANNELS)

@@ -25,12 +25,12 @@ def network(dut, **how):
     return Network(dut, SIZES[inside()][0], **how)
 
 
-async def traffic(cube, count, sizes, pace=0.02):
+async def traffic(cube, count, sizes, pace=0.02, patience=lambda: None):
     """``count`` random messages."""
     possible = cube.possible()
     while count:
         if random.random() < pace * cube.ends:
-            cube.send(*random.choice(possible), random.choice(sizes))
+            cube.send(*random.choice(possible), random.choice(sizes), patience())
             count -= 1
         await cube.cycle()
 
@@ -45,6 +45,63 @@ async def random_messages_arrive_unchanged(dut):
     cube.violations = 0
     await traffic(cube, 150, [1, 2, 3, 8, 30])
     await cube.finish(40_000)
+    assert not cube.violations
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def what_is_given_up_leaves_nothing_behind(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": half of all messages, at any time; all others arrive, and in
+    the end no channel is held."""
+    cube = network(dut, deserializer={"drain": 0.1, "depth": 40, "headroom": 20})
+    await cube.start()
+    await cube.run(20)
+    cube.violations = 0
+    await traffic(cube, 150, [1, 2, 8, 30], 0.05, lambda: random.choice([None, random.randrange(300)]))
+    await cube.finish(40_000)
+    assert not cube.violations
+    ended = [each for end in cube.deserializers for each in end.received if each.given_up]
+    given_up = [each for end in cube.serializers for each in end.sent if each.given_up]
+    assert 0 < len(ended) < len(given_up) - 5
+
+
+@cocotb.test(timeout_time=40, timeout_unit="ms")
+async def a_message_is_given_up_in_each_cycle_around_a_grant(dut):
+    """docs/ipsc2.md, "An end before the circuit stands": the message waits at its first, second, … element for a
+    channel that another one has, or for the sink, or for channel 7. The other one and the next one by the same way
+    arrive."""
+    cube = network(dut)
+    await cube.start()
+    await cube.run(20)
+    cube.violations = 0
+    last, device = cube.nodes - 1, cube.ends - 1
+    # Who sends to whom; who sends what it waits for, to the same end. The way is 0, 1, 3, 7, …; its sink is held by a
+    # message of another neighbour.
+    ways = [(0, last, (1 << hop) - 1) for hop in range(1, cube.dimensions)]
+    for source, target, holder in [*ways, (0, last, last ^ 1), (0, device, last), (device, device, last)]:
+        outcomes = set()
+
+        async def both(patience, source=source, target=target, holder=holder):
+            cube.forget()
+            other = cube.send(holder, target, 10)
+            for _ in range(100):
+                if "allow" in other.times:
+                    break
+                await cube.cycle()
+            message, begun = cube.send(source, target, 4, patience), cube.clock.cycles
+            await cube.finish(2000)
+            assert "arrived" in other.times
+            return message, begun
+
+        message, begun = await both(None)
+        grant = message.times["arrived"]["probe"] - begun
+        for patience in range(grant - 44, grant + 4):
+            message, _ = await both(patience)
+            assert message.given_up or "arrived" in message.times
+            outcomes.add("arrived" if not message.given_up else "ended" if "ended" in message.times else "gone")
+            after = cube.send(source, target, 2)
+            await cube.finish(500)
+            assert "arrived" in after.times
+        assert outcomes == {"gone", "ended"}, (source, target, outcomes)
     assert not cube.violations
 
 

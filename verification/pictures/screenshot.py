@@ -1,6 +1,6 @@
-"""Writes the picture of a report: ``python -m nectar.verification.pictures.screenshot``, into ``docs/pictures``.
+"""Writes pictures of reports: ``python -m nectar.verification.pictures.screenshot``, into ``docs/pictures``.
 
-It runs an example and opens its report in Chromium. A browser's fonts differ from machine to machine, so no test
+It runs examples and opens their reports in Chromium. A browser's fonts differ from machine to machine, so no test
 compares the picture.
 """
 
@@ -14,7 +14,13 @@ from pathlib import Path
 from ..imports import ROOT
 from .__main__ import FOLDER
 
-__all__ = ["main", "shot"]
+__all__ = ["PICTURES", "main", "shot"]
+
+#: Name of a picture → what ``nectar`` runs for it.
+PICTURES = {
+    "report.png": ["examples/request.py"],
+    "report-ipsc2.png": ["--machine", "ipsc2", "--topology", "hypercube:2", "examples/nx_matrix.py", "--order", "8"],
+}
 
 _SIZE = "1280,860"
 
@@ -32,21 +38,22 @@ def shot(browser, page, picture):
         )  # fmt: skip
 
 
-def main(picture=FOLDER / "report.png"):
-    """Writes the picture; the exit code."""
+def main():
+    """Writes the pictures; the exit code."""
     from ...cli import main as nectar
 
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
-        print("nectar: the picture is taken by chromium, which is not installed", file=sys.stderr)
+        print("nectar: the pictures are taken by chromium, which is not installed", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "report.html")
-        with contextlib.chdir(ROOT):
-            if status := nectar(["run", "examples/request.py", "--report", str(page)]):
-                return status
-        shot(browser, page, picture)
-    print(f"docs/pictures/{picture.name}: written")
+        for name, program in PICTURES.items():
+            with contextlib.chdir(ROOT):
+                if status := nectar(["run", *program, "--report", str(page)]):
+                    return status
+            shot(browser, page, FOLDER / name)
+            print(f"docs/pictures/{name}: written")
     return 0
 
 

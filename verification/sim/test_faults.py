@@ -23,7 +23,7 @@ from nectar.verification.sim.fault_reference import draw, key, predict
 from nectar.verification.sim.vcd import read
 
 KINDS = [None, None, None, "data", "start", "end", "ready", "command", "reply"]
-END_PS = 900_000_000
+END_PS = 450_000_000
 #: What is recorded: HUBs of four ports, which run three times as fast with their waveforms as those of sixteen.
 SMALL = {
     "hub:2": Topology("hub:2")
@@ -45,7 +45,7 @@ SMALL = {
 QUICK = Options(watch_us=100, ready_us=300, hold_us=200, stall_us=300, reply_us=300, status_us=100)
 
 
-def talk(system, rng, end_ps=END_PS):
+def talk(system, rng, end_ps):
     """Packets and circuits in all directions until ``end_ps``, whatever becomes of them."""
     ids = [cab.id for cab in system.cabs]
 
@@ -69,7 +69,7 @@ def talk(system, rng, end_ps=END_PS):
                 rng.choice(["packet", "circuit"]),
                 rng.choice([0, 40]),
             )
-            for _ in range(40)
+            for _ in range(120)
         ]
         cab.spawn(read)
         system.spawn(cab.name, send, plan)
@@ -133,12 +133,21 @@ def foretold(arrivals, edges):
     return found
 
 
-def compare(topology, path, seed, faults, act=None):
+def _end(end, ends, sent):
+    """When a fault ends in a direction. What waits to go on the wire when it is ended in a run has been struck."""
+    if not isinstance(end, tuple):
+        return end
+    time, counts = end
+    return max([time, *(start + 1 for start, _ in sent[: counts[ends]][-1:])])
+
+
+def compare(topology, path, seed, faults, act=None, end_ps=END_PS):
     """Runs with ``faults``; whatever arrives anywhere must be what the reference says. Returns counts of struck symbols
     by what struck them.
 
     ``act(system, known)``, after a third of the time, may add to ``known``: (Fault, Placed, begin, end or None, when it
-    was set)."""
+    was set). The end of a fault that was ended in the run is (time, how many symbols had been sent in each
+    direction)."""
     rng = seeds.rng("traffic", seed)
     recorder = Recorder(groups=EventGroup.SYMBOLS)
     machine = EngineMachine(topology, PROTOTYPE, waves=path, recorder=recorder)
@@ -155,12 +164,12 @@ def compare(topology, path, seed, faults, act=None):
     ]
     before = {}
     if act is None:
-        talk(system, rng)
+        talk(system, rng, end_ps)
     else:
-        talk(system, rng, END_PS // 3)
+        talk(system, rng, end_ps // 3)
         before = machine.engine.symbols() if not known else {}
         known = act(system, known)
-        go(system, END_PS)
+        go(system, end_ps)
     log, fibers = list(recorder.recording().events()), machine.fibers
     counts = [[part.count() for part in placed._parts] for _, placed, *_ in known]
     system.close()
@@ -184,7 +193,10 @@ def compare(topology, path, seed, faults, act=None):
         seen, edges = seen_at(signals, names[ends])
         prediction = predict(
             sent,
-            [(fault, key(seed, ends, number), begin, end, when) for number, (fault, _, begin, end, when) in here],
+            [
+                (fault, key(seed, ends, number), begin, _end(end, ends, sent), when)
+                for number, (fault, _, begin, end, when) in here
+            ],
             PROTOTYPE.symbol_ps,
             delays[ends],
             edges,
@@ -243,15 +255,21 @@ def test_a_cut_set_in_a_run_takes_what_is_on_the_way_and_its_repair_ends_it(tmp_
     topology = topology.fiber("CAB1", "HUB1.P0", length_m=4000).fiber("CAB2", "HUB1.P1")
 
     def act(system, known):
+        sent = 0
+        while sent <= 20:
+            before = system.machine.engine.symbols()["CAB1", "HUB1.P0"]
+            go(system, system.machine.time_ps + 5_000_000)
+            sent = system.machine.engine.symbols()["CAB1", "HUB1.P0"] - before
         now = system.machine.time_ps
         placed = system.faults.cut("CAB1-HUB1.P0")
         taken = placed.symbols
         assert taken > 20
         go(system, now + 30_000_000)
+        end = now + 30_000_000, system.machine.engine.symbols()
         placed.end()
-        return [*known, (placed.fault, placed, now, now + 30_000_000, now)]
+        return [*known, (placed.fault, placed, now, end, now)]
 
-    struck = compare(topology, tmp_path / "all.vcd", 7, [], act)
+    struck = compare(topology, tmp_path / "all.vcd", 7, [], act, 2 * END_PS)
     assert struck["cut"] > 20
 
 
@@ -284,7 +302,7 @@ def record(topology, seed, faults, system_seed, **options):
     system = System.of(machine, load(topology), PROTOTYPE, seed=system_seed, options=QUICK)
     for fault in faults:
         system.faults.add(fault)
-    talk(system, seeds.rng("traffic", seed), 3 * END_PS)
+    talk(system, seeds.rng("traffic", seed), 6 * END_PS)
     log = list(recorder.recording().events())
     seen = log, system.faults.report(), [cab.datalink.counters for cab in system.cabs], machine.time_ps
     system.close()

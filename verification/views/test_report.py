@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 from nectar.verification.views.recordings import large, traffic
-from nectar.views.report import STAGES, page
+from nectar.views.message import STAGES
+from nectar.views.report import page
 from nectar.views.spans import Spans
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

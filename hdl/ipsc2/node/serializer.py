@@ -49,7 +49,7 @@ class Serializer(wiring.Component):
     ------
     ``request`` is 1 from the cycle behind the one in which the first word is taken. With ``grant`` a pair goes out in
     each cycle, and with ``allow`` and words there are no nibbles between words. The rest of a message that was refused
-    or given up is taken at a word a cycle, and dropped.
+    or given up is taken at a word a cycle, and dropped. A word that gives a message up is sent behind a nibble.
     """
 
     def __init__(self):
@@ -143,7 +143,8 @@ class Serializer(wiring.Component):
                         m.d.comb += [self.sent.eq(~give_up), self.aborted.eq(give_up)]
                         leave()
                     with m.Elif(give_up):
-                        m.d.comb += [loads.eq(1), unit.eq(~value_next), end.eq(1)]
+                        with m.If(nibble):
+                            m.d.comb += [loads.eq(1), unit.eq(~value_next), end.eq(1)]
                     with m.Elif(self.source.allow & waits):
                         m.d.comb += [loads.eq(1), unit.eq(high)]
                     with m.Elif(self.source.allow & ended):

@@ -170,8 +170,8 @@ function drawNetwork() {
     const there = loads.get(`${a} - ${b}`), back = loads.get(`${b} - ${a}`), load = Math.max(there.load, back.load);
     path.style.stroke = loadColour(load);
     path.style.strokeWidth = 1.5 + 6 * load;
-    title.textContent = `${a} to ${b}: ${share(there.load, 1)}, ${there.packets} packets; `
-      + `${b} to ${a}: ${share(back.load, 1)}, ${back.packets} packets`;
+    title.textContent = `${a} to ${b}: ${share(there.load, 1)}, ${there.packets} ${run.words.carried}; `
+      + `${b} to ${a}: ${share(back.load, 1)}, ${back.packets} ${run.words.carried}`;
   }
   const ports = new Map();
   for (const fiber of run.fibers) {
@@ -180,10 +180,10 @@ function drawNetwork() {
   }
   for (const box of figure.querySelectorAll("g > rect")) {
     const title = box.parentNode.querySelector("title"), board = title.textContent.split(",")[0], sent = ports.get(board) ?? [];
-    title.textContent += `: sends ${share(sent.reduce((sum, load) => sum + load, 0), 1)} of a fiber's time in all`;
+    title.textContent += `: sends ${share(sent.reduce((sum, load) => sum + load, 0), 1)} of a ${run.words.link}'s time in all`;
   }
-  figure.append(element("figcaption", {}, "Each line is a pair of fibers: the more of the time packets are on the fuller "
-    + "one, the wider and the redder it is. Point at a line or at a board for its figures."));
+  figure.append(element("figcaption", {}, `Each line is a ${run.words.pair}: the more of the time ${run.words.carried} are on its fuller `
+    + "direction, the wider and the redder it is. Point at a line or at a board for its figures."));
   box.replaceChildren(figure, element("h2", {}, "Who has sent how much to whom"), matrix());
 }
 
@@ -215,8 +215,8 @@ function drawCounts() {
   byId("counts").replaceChildren(
     ...table("What had the CPUs", ["board", "thread", "turns", "time", "share"], run.computing.map(([board, thread, time, turns]) =>
       [board, thread, turns, timeText(time), share(time, run.end)]), 2),
-    ...table("Fibers", ["from", "to", "packets", "share of the time"], run.fibers.map((fiber) =>
+    ...table(`${run.words.link[0].toUpperCase()}${run.words.link.slice(1)}s`, ["from", "to", run.words.carried, "share of the time"], run.fibers.map((fiber) =>
       [fiber.from, fiber.to, fiber.packets, share(fiber.load, 1)]), 2),
     ...(run.repeated.length ? table("Retransmissions", ["from", "transport", "to", "count"], run.repeated, 3) : []),
-    ...(faults.length ? table(`Faults (${run.faults.length})`, ["fiber", "what", "time"], faults, 2) : []));
+    ...(faults.length ? table(`Faults (${run.faults.length})`, [run.words.link, "what", "time"], faults, 2) : []));
 }

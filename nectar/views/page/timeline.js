@@ -302,10 +302,12 @@ function startTimeline() {
   byId("whole").onclick = () => look(0, run.end);
   byId("in").onclick = () => zoom(0.5);
   byId("out").onclick = () => zoom(2);
-  byId("legend").append(...run.styles.map((name, n) => {
+  const used = new Set(run.tracks.flatMap((track) => [...new Set(track.style)]));
+  byId("legend").append(...run.styles.flatMap((name, n) => {
+    if (!used.has(n)) return [];
     const spot = element("i");
     spot.style.background = styleColour(n);
-    return element("span", {}, spot, name);
+    return [element("span", {}, spot, name)];
   }));
   window.addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

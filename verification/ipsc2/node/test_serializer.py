@@ -35,6 +35,11 @@ def test_the_checksum_is_the_remainder_of_a_division():
         assert checksum([*words, checksum(words) ^ 0xFFFF]) != 0
 
 
+def test_the_closing_word_of_a_router_is_no_checksum_of_a_probe():
+    """docs/ipsc2.md, "An end before the circuit stands": its data are 0, and the destination finds it wrong."""
+    assert all(division([probe]) for probe in range(256))
+
+
 def message(length):
     """``length`` words of 32 bits."""
     return [random.getrandbits(32) for _ in range(length)]
@@ -274,6 +279,7 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
                 *begun, last = data
                 assert begun == wire[: len(begun)] and len(begun) < len(wire)
                 assert last == checksum(begun) ^ 0xFFFF
+                assert frames[-2] is None, "a nibble is in front, also behind the probe"
         await rig.until(first + 1, 4000)
         assert rig.events[-1] == "sent"
         assert len(router.done) == done + 1
