@@ -18,6 +18,13 @@ __all__ = ["InputQueue"]
 _LEAST = 9
 
 
+def _sum(low, place):
+    """``low``, two bits, and a ``place`` of 1 to 4, without a carry chain."""
+    zero, one = low
+    sums = (Cat(~zero, zero ^ one, zero & one), Cat(zero, ~one, one), Cat(~zero, ~(zero ^ one), zero | one))
+    return Mux(place[2], Cat(low, 1), Mux(place[1], Mux(place[0], sums[2], sums[1]), sums[0]))
+
+
 class InputQueue(wiring.Component):
     """FIFO of symbols. The symbols of a command are added together.
 
@@ -109,7 +116,7 @@ class InputQueue(wiring.Component):
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
-            low.eq(committed[:2] + self.place),
+            low.eq(_sum(committed[:2], self.place)),
             address.eq(Cat(low[:2], Mux(low[2], above, committed[2:]))),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
@@ -130,8 +137,9 @@ class InputQueue(wiring.Component):
             with m.If(low[2]):
                 m.d.sync += above.eq(above + 1)
         # Whether something is committed is known late in the cycle.
-        step = Signal.like(self.amount)
-        m.d.comb += step.eq(self.amount - reads)
+        step = Signal.like(self.amount)  # amount - reads
+        one, two, four = self.amount
+        m.d.comb += step.eq(Cat(one ^ reads, Mux(reads, four, two), four & ~reads))
         more = Mux(self.clear, self.amount, unread + step)
         rest = Mux(self.clear, 0, unread - reads)
         m.d.sync += [

@@ -34,6 +34,7 @@ class _Signals:
         self.replying = Signal()  # it is not 0
         self.next_reply_place = Signal(range(COMMAND_LENGTH))
         self.place = Signal(range(COMMAND_LENGTH))
+        self.at_id = Signal()  # the HUB ID of a command comes next
         self.at_last = Signal()  # the symbol that completes a command comes next
         self.outside = Signal(init=1)  # neither a command nor a reply is under way
         self.data = Signal()  # the symbol is a byte of no reply
@@ -207,7 +208,7 @@ class SymbolDecoder(wiring.Component):
                 s.flushes.eq(byte == Op.FLUSH_REPLY),
                 s.for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
             ]
-        with m.If(s.data & (s.place == 2)):
+        with m.If(s.data & s.at_id):
             m.d.sync += s.ours.eq(s.for_us)
 
     def _follow_command(self, m, s):
@@ -222,6 +223,7 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += next_place.eq(s.place + s.inside)
         m.d.sync += [
             s.place.eq(next_place),
+            s.at_id.eq(next_place == 2),
             s.at_last.eq(next_place == _LAST),
             s.outside.eq((next_place == 0) & (s.next_reply_place == 0)),
         ]
@@ -243,8 +245,8 @@ class SymbolDecoder(wiring.Component):
             ),
             self.write.eq(kind.frame | kind.command | s.data),
             # The other signals mean nothing without ``write``.
-            claim.eq((s.place == 2) & s.for_us),
-            second.eq((s.place == _LAST) & s.ours),
+            claim.eq(s.at_id & s.for_us),
+            second.eq(s.at_last & s.ours),
             claims.eq(kind.byte & claim),
             self.commit.eq(
                 self.plain & ~self.full & ~self.past
