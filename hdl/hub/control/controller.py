@@ -244,12 +244,9 @@ class Controller(wiring.Component):
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
-        The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
-        port from being checked again."""
-        m.d.comb += [
-            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
-            s.turns.turn.eq(s.decided),
-        ]
+        The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
+        keep the port from being checked again. A pick in vain is a turn, too."""
+        m.d.comb += s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports))
         m.d.sync += [
             s.picked.eq(s.turns.pick),
             s.picked_before.eq(s.picked),
