@@ -318,7 +318,10 @@ class Controller(wiring.Component):
         """Claims about the check and the decision, which the proofs prove."""
         params = [request.param for request in self.request]
         m.d.comb += [
-            Assert(((s.possible | s.at_once) & ~s.picked & ~s.asking) == 0, "only what waits is decided"),
+            Assert(
+                ((s.possible | s.at_once) & ~s.picked & ~s.picked_before & ~s.asking) == 0,
+                "only what waits is decided",
+            ),
             Assert(s.either == s.possible | s.at_once),
             Assert((s.may_open & ~s.possible) == 0),
             Assert((s.may_enter & ~(s.may_open & s.opening)) == 0),
