@@ -151,6 +151,25 @@ def test_forced_connection(profile):
     assert seen["response"].index(1) == over + 11
 
 
+def test_what_waits_behind_a_supervisor_command(profile):
+    """An open that waits while a connection to its output is forced finds the new connection, and goes on waiting; the
+    open of another output is decided in s + 13 at the earliest."""
+    seen = play(
+        profile,
+        {
+            0: stream((AT, op(Op.FORCE_CONNECTION_REPLY, FORCE | 1))),
+            2: stream((20, op(Op.OPEN_RETRY, 1))),
+            3: stream((10, op(Op.OPEN, 1)), (AT + 6, op(Op.OPEN, 2))),
+        },
+        owner=owner(1),
+        waits=centre("resume", 2),
+        other=centre("resume", 3),
+    )
+    over = HANDED[profile] + OVER
+    assert seen["owner"][over + 10 :] == [0] * (60 - over - 10)
+    assert 1 not in seen["waits"] and seen["other"].index(1) == over + 13
+
+
 @pytest.mark.parametrize("answer", [Op.OPEN_RETRY_REPLY, Op.CLOSE_ALL_REPLY])
 def test_reply_on_its_way_back(profile, answer):
     seen = play(
