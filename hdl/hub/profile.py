@@ -15,7 +15,7 @@ class HubProfile:
 
     ``backplane`` counts the registers on the way of a command to the central controller. ``pipelined``: symbols and
     commands pass an empty input queue without entering it; the crossbar stands between the head of the queue and the
-    output register, obeys registers, and has a skid buffer behind it; a decision enters the status table a cycle later.
+    output register, obeys registers, and has a skid buffer behind it.
     """
 
     name: str

@@ -211,7 +211,8 @@ class Central(wiring.Component):
         _give(m, supervisor, answers, "command", "command_valid")
         m.d.comb += supervisor.mine.eq(self._behind_register(m, table.mine))
         _give(m, supervisor, self, "byte")
-        m.d.comb += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
+        # Only then are all effects in the tables at which the controller looks.
+        m.d.sync += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
 
     def _show_state(self, m, parts):
         """What the parts tell the rest of the HUB, in the same cycle."""

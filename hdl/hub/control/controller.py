@@ -65,7 +65,7 @@ class Controller(wiring.Component):
         One-hot, to the status table: the input whose connection is entered.
     entered_input : as in StatusTable
     opened : Out(ports)
-        One-hot, the input that got a new connection in the cycle before.
+        One-hot, the input that gets a new connection.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
@@ -79,8 +79,8 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
-    until the decision, which may come from the next cycle on. With the decision in cycle d, ``enter`` belongs to cycle
-    d, ``order``, ``opened`` and ``resume`` to d + 1.
+    until the pick, which may come from the next cycle on. With the pick in cycle d, all outputs belong to d + 1, the
+    cycle of the decision. A picked request whose output has just been taken is not decided.
 
     One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
     two more decisions before ``finished``.
