@@ -23,7 +23,7 @@ class CentreProof(wiring.Component):
     answered."""
 
     def __init__(self, ports):
-        self.central = Central(ports, 0, late=True)
+        self.central = Central(ports, 1)
         self.ports = ports
         super().__init__({})
 

@@ -4,6 +4,8 @@ The way through the queue's block RAM takes four cycles, a register here one. On
 way, since a command must wait until it is complete. Source: ours (``docs/hub.md``, "Timing").
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -86,7 +88,7 @@ class Bypass(wiring.Component):
         places.connect(m, coming, enters | self.plain & self.open, self.pop, self.clear)
 
         if platform == "formal":
-            self.probes = places
+            self.probes = SimpleNamespace(places=places, fetched=fetched, fetched_valid=fetched_valid)
             m.d.comb += [
                 Assert((places.some & (places.some + 1)) == 0, "the places are taken from the first on"),
                 Assert(~(self.open & enters), "one symbol at a time comes in"),
