@@ -96,7 +96,7 @@ PROOFS = [
         'docs/hub.md, "Controller and status table"',
         holds={
             "2 ports": Attempt(lambda: SupervisionProof(2), depth=3),
-            "4 ports": Attempt(lambda: SupervisionProof(4), depth=3, nightly=True),
+            "4 ports": Attempt(lambda: SupervisionProof(4), depth=6, nightly=True),
         },
         search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=10),
         faults={

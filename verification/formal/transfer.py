@@ -24,7 +24,7 @@ __all__ = ["PROOFS", "TransferProof"]
 
 
 class TransferProof(wiring.Component):
-    """Heads between queues and outputs; ``late`` as in Central. Connections are entered for heads that wait, end
+    """Heads between queues and outputs; ``late`` as in Crossbar. Connections are entered for heads that wait, end
     for whatever reason, decisions come, and ready signals are sent, at any time."""
 
     def __init__(self, ports, late):
@@ -37,36 +37,24 @@ class TransferProof(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ports = range(self.ports)
-        table, crossbar = StatusTable(self.ports, self.late), Crossbar(self.ports, self.late)
+        table, crossbar = StatusTable(self.ports), Crossbar(self.ports, self.late)
         m.submodules.table = look_into(table, platform)
         m.submodules.crossbar = look_into(crossbar, platform)
 
         # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
-        # The table hears of it at once, or if it is late in the next cycle.
-        decided, entered, was_connected = Signal(self.ports), Signal(self.ports), Signal(self.ports)
-        output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
-        named = Array([head.control.request.param for head in self.heads])[giver]
+        was_connected, giver, named = Signal(self.ports), Signal(index_bits(self.ports)), Signal(self.ports)
+        in_use = Cat(Cat(targets[o] for targets in table.targets).any() for o in ports)
         m.d.comb += [
-            decided.eq(AnySeq(self.ports)),
-            table.enter.eq(entered if self.late else decided),
-            Assume((decided & (decided - 1))[: self.ports] == 0),
-            giver.eq(one_hot_index(decided)),
-            output.eq(named),
-            Assume(~decided.any() | (named < self.ports)),
-            Assume(~decided.any() | (output != giver)),
-            Assume(
-                ~decided.any()
-                | ~was_connected.bit_select(output, 1)
-                & ~table.entered_output.bit_select(output, 1)
-                & ~Cat(Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)
-            ),
-        ]
-        m.d.sync += [
-            was_connected.eq(table.connected),
-            entered.eq(decided),
+            table.enter.eq(AnySeq(self.ports)),
+            Assume((table.enter & (table.enter - 1))[: self.ports] == 0),
+            giver.eq(one_hot_index(table.enter)),
+            named.eq(Array([head.named for head in self.heads])[giver]),
             table.entered_input.eq(giver),
-            table.entered_output.eq(Mux(decided.any(), 1 << output, 0)),
+            Assume(~table.enter.any() | named.any()),
+            Assume(~table.enter.any() | ~named.bit_select(giver, 1)),
+            Assume(~table.enter.any() | ((named & (in_use | table.connected | was_connected)) == 0)),
         ]
+        m.d.sync += was_connected.eq(table.connected)
 
         for n, head, port in zip(ports, self.heads, self.outputs):
             m.submodules[f"head_{n}"] = look_into(head, platform)
@@ -75,15 +63,15 @@ class TransferProof(wiring.Component):
             control = head.control
             waits = head.probes.states[4]
             outside = ~(head.probes.last_but_one | head.probes.last)  # the next entry is not part of a close all
-            fresh = decided[n] | (entered[n] if self.late else 0)  # the connection does not stand yet
-            closed_itself = Signal(name=f"closed_itself_{n}")
-            m.d.sync += closed_itself.eq(control.close_one | control.close_mine)
+            was_clean = Signal(name=f"was_clean_{n}")
+            m.d.sync += was_clean.eq(head.clean)
             m.d.comb += [
                 entry.eq(AnySeq(9)),
                 own.eq(AnySeq(1)),
                 Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.probes.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
                 Assert(head.probes.states[0] | outside),
+                Assert(head.probes.passes == head.probes.states[0]),
                 Assert(
                     ((head.probes.states & (head.probes.states - 1))[:6] == 0)
                     & ~(head.probes.last_but_one & head.probes.last)
@@ -91,12 +79,16 @@ class TransferProof(wiring.Component):
                 head.entry.eq(entry),
                 head.own.eq(own),
                 head.valid.eq(AnySeq(1) & ~head.halt),
-                head.offer.eq(AnySeq(1) & ~head.valid & outside),
+                head.clean.eq(AnySeq(1) & ~head.valid & outside),
+                head.offer.eq(AnySeq(1)),
+                Assume(~(head.offer & was_clean) | ~head.valid & outside),
+                Assert(~head.probes.way | was_clean & head.probes.idle),
+                Assert((head.named & (head.named - 1))[: self.ports] == 0),
                 head.offered.eq(AnySeq(16)),
                 head.halt.eq(AnySeq(1)),
                 head.expired.eq(AnySeq(1)),
-                control.resume.eq(AnySeq(1) & waits & ~fresh),
-                control.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
+                control.resume.eq(AnySeq(1) & waits),
+                control.response_valid.eq(AnySeq(1) & head.probes.asked),
                 control.done.eq(AnySeq(1)),
                 control.value.eq(AnySeq(8)),
                 control.fault.eq(AnySeq(5)),
@@ -105,22 +97,23 @@ class TransferProof(wiring.Component):
                 control.mine.eq(table.mine[n]),
                 head.crossbar.connected.eq(crossbar.listened[n]),
                 head.crossbar.blocked.eq(crossbar.blocked[n]),
-                table.port[n].eq(control.request.param),
+                table.named[n].eq(head.named),
                 table.close_one[n].eq(control.close_one),
                 table.close_mine[n].eq(control.close_mine | AnySeq(1)),
                 table.closed[n].eq(port.closed | AnySeq(1)),
-                Assume(~decided[n] | waits),
+                Assume(~table.enter[n] | waits),
                 Assert(~waits | head.probes.asked),
-                Assert(~entered[n] | waits),
                 Assert(
-                    ~closed_itself | ~head.crossbar.move | ((crossbar.probes.masks[n] & ~table.targets[n]) == 0),
-                    "no symbol goes over what its head has closed",
+                    port.push == Cat(one.crossbar.move & table.targets[i][n] for i, one in enumerate(self.heads)).any(),
+                    "a symbol goes over the connections that stand, and over no other",
                 ),
+                Assert(crossbar.listened[n] == table.targets[n].any(), "each head knows whether it has a connection"),
                 crossbar.beat[n].eq(head.crossbar.beat),
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
-                crossbar.ends[n].eq(control.close_one | control.close_mine),
+                crossbar.coming[n].eq(table.coming[n]),
+                crossbar.ahead[n].eq(table.ahead[n]),
                 crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
@@ -136,20 +129,9 @@ class TransferProof(wiring.Component):
             )  # ready signals stand for all that is inserted
 
         m.d.comb += [
-            Assert(table.entered_output.any() == entered.any()),
             *(Assert(~table.targets[i][i]) for i in ports),
-            Assert(~entered.any() | (entered == 1 << table.entered_input)),
-            *(
-                Assert(
-                    ~table.targets[i][o]
-                    | (Mux(0 if self.late else table.entered_output[o], table.entered_input, table.owner[o]) == i)
-                )
-                for i in ports
-                for o in ports
-            ),
+            *(Assert(~table.targets[i][o] | (table.owner[o] == i)) for i in ports for o in ports),
         ]
-        if self.late:
-            self._follow_masks(m, table, crossbar)
 
         closing = Cat(head.probes.states[5] for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
@@ -164,6 +146,7 @@ class TransferProof(wiring.Component):
                 m.d.comb += [
                     Assert(~marks[0]),
                     Assert(probes.behind.marks.some == behind.some),
+                    *(Assert(~table.targets[i][o] | crossbar.blocked[i] | ~behind.some[-1]) for i in ports),
                 ]
             else:
                 count = (behind.pushed - behind.taken)[:2]
@@ -198,24 +181,6 @@ class TransferProof(wiring.Component):
             )
         return m
 
-    def _follow_masks(self, m, table, crossbar):
-        """What the crossbar's registers hold: the table of the cycle before."""
-        ports, masks = range(self.ports), crossbar.probes.masks
-        for i in ports:
-            waits = self.heads[i].probes.states[4]
-            m.d.comb += [
-                Assert(~masks[i][i]),
-                Assert(waits | ((table.targets[i] & ~masks[i]) == 0), "a symbol goes to all that are connected"),
-                Assert(crossbar.listened[i] == masks[i].any()),
-            ]
-        for o, port in zip(ports, self.outputs):
-            m.d.comb += [
-                Assert(sum(mask[o] for mask in masks) <= 1),
-                Assert(~table.entered_output[o] | ~Cat(targets[o] for targets in table.targets).any()),
-                *(Assert(~masks[i][o] | table.targets[i][o] | table.ended[o]) for i in ports),
-                *(Assert(~masks[i][o] | crossbar.blocked[i] | ~port.probes.behind.probes.some[-1]) for i in ports),
-            ]
-
 
 PROOFS = [
     Proof(
@@ -241,7 +206,7 @@ PROOFS = [
             ),
             "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a head does not look for room": Fault(Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own),
-            "a symbol follows a close": Fault(Crossbar, "blocked", lambda was, s: was & ~s.ends),
+            "a head knows too late of a new connection": Fault(Crossbar, "listened", lambda was, s: was & s.listened),
             "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
         },
         searches={
