@@ -168,7 +168,7 @@ class ReplyBus(wiring.Component):
         m.d.comb += [
             s.turns.asks.eq(s.asks | Cat(source.valid for source in self.source)),
             picks.eq(s.place == 0),
-            s.turns.turn.eq(Mux(s.place == 1, s.origin, 0)),
+            s.turns.keep.eq(~picks),
         ]
         with m.If(picks):
             m.d.sync += [s.origin.eq(s.turns.pick), s.place.eq(s.turns.asks.any()), s.were_asks.eq(s.asks)]

@@ -1,14 +1,15 @@
 """Proof of hdl/hub/port/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
 
 Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in
-the stream are complete, and that no command is offered past it while an entry is valid."""
+the stream are complete, and that behind a cycle in which nothing waits no entry is valid when a command is offered past
+it."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
-from ...hdl.hub.messages import FAULTS, Reply, Request
+from ...hdl.hub.messages import FAULTS, Reply, Request, index_bits
 from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS, is_command, is_start
 from ...hdl.hub.port.head import Head
 from ...hdl.link.symbol import CONTROL_BIT, Control
@@ -57,6 +58,7 @@ class HeadProof(wiring.Component):
         leaves, takes, accepts, last = Signal(), Signal(), Signal(), Signal()
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
+        was_clean, way = Signal(), Signal()  # nothing was in front; and a command would have been taken
         passes, takes_parameter, executes, ends, waits, closes = (
             Signal(init=name == "PASS", name=name.lower())
             for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")
@@ -84,7 +86,9 @@ class HeadProof(wiring.Component):
                 )
             ),
             control.quiet.eq(Mux(control.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
-            head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
+            head.clean.eq(AnySeq(1) & ~head.valid & (place == 0)),
+            head.offer.eq(AnySeq(1)),
+            Assume(~(head.offer & was_clean) | ~head.valid & (place == 0)),
             control.response_valid.eq(AnySeq(1) & asked),
             control.resume.eq(AnySeq(1) & asked & waits),
             last.eq((place == 3) & closing_command),
@@ -105,7 +109,7 @@ class HeadProof(wiring.Component):
         m.d.comb += [
             leaves.eq(passes & head.valid & ~own & ~crossbar.blocked),
             takes.eq(passes & head.valid & own & ~asked & ~answers),
-            accepts.eq(passes & head.offer & ~asked & ~answers & ~head.halt),
+            accepts.eq(way & head.offer & ~head.halt),
             wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
             close_one.eq((command.op == Op.CLOSE) | (command.op == Op.CLOSE_REPLY)),
             close_mine.eq(
@@ -113,6 +117,10 @@ class HeadProof(wiring.Component):
             ),
             here.eq(close_one | close_mine),
             bad.eq((command.param >= ports) | (command.param == self.port)),
+        ]
+        m.d.sync += [
+            was_clean.eq(head.clean),
+            way.eq(passes & head.clean & ~asked & ~answers & ~head.halt & ~accepts),
         ]
         giving_up, mine = Signal(), Signal()
         with m.If(waits):
@@ -173,8 +181,9 @@ class HeadProof(wiring.Component):
                 head.pop == (leaves | takes | takes_parameter & head.valid),
                 "it takes an entry whenever nothing holds it, and only then",
             ),
-            Assert(head.accept == accepts),
-            Assert(head.accept == (head.willing & head.offer)),
+            Assert(head.accept == accepts, "a command is taken past a queue that was clean in the cycle before"),
+            Assert(head.way == (way & ~head.halt)),
+            Assert(~way | passes & was_clean & ~asked & ~answers),
             Assert(crossbar.move == leaves, "a symbol goes on when all outputs can take it"),
             Assert(~(crossbar.move & crossbar.blocked)),
             Assert(~crossbar.move | (crossbar.beat.symbol == symbol)),
@@ -196,6 +205,10 @@ class HeadProof(wiring.Component):
             Assert(
                 ~(executes | ends | waits | asked) | (control.request.as_value() == command.as_value()),
                 "and holds until it is answered",
+            ),
+            Assert(
+                ~(executes | ends | waits | asked) | (head.named == (1 << command.param[: index_bits(ports)])[:ports]),
+                "so does what it names",
             ),
             Assert(
                 control.close_one == (ends & close_one & mine & ~bad),
@@ -267,6 +280,7 @@ PROOFS = [
             "a close all is marked too early": Fault(
                 Head, "crossbar__beat", lambda was, s: with_fields(was, closes=s.last_but_one)
             ),
+            "a command passes what waits": Fault(Head, "way", lambda was, s: s.willing),
             "every command is a close all": Fault(Head, "closes", lambda was, s: is_command(s.entry)),
         },
     )

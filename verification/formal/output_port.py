@@ -244,7 +244,11 @@ PROOFS = [
                 "beside",
                 lambda was, s: Mux(~s.load & s.free, with_fields(was, closes=CrossbarBeat(s.came).closes), was),
             ),
-            "too many ready signals wipe out all": Fault(OutputPort, "readies", lambda was, s: s.rest + s.send_ready),
+            "too many ready signals wipe out all": Fault(
+                OutputPort,
+                "readies",
+                lambda was, s: s.readies + s.repair + s.send_ready - (s.load & (s.readies != 0)),
+            ),
             "a mark in the skid buffer outlives its connection": Fault(
                 SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
             ),

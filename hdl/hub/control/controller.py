@@ -244,12 +244,9 @@ class Controller(wiring.Component):
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
-        The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
-        port from being checked again."""
-        m.d.comb += [
-            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
-            s.turns.turn.eq(s.decided),
-        ]
+        The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
+        keep the port from being checked again. A pick in vain is a turn, too."""
+        m.d.comb += s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports))
         m.d.sync += [
             s.picked.eq(s.turns.pick),
             s.picked_before.eq(s.picked),
@@ -321,7 +318,10 @@ class Controller(wiring.Component):
         """Claims about the check and the decision, which the proofs prove."""
         params = [request.param for request in self.request]
         m.d.comb += [
-            Assert(((s.possible | s.at_once) & ~s.picked & ~s.asking) == 0, "only what waits is decided"),
+            Assert(
+                ((s.possible | s.at_once) & ~s.picked & ~s.picked_before & ~s.asking) == 0,
+                "only what waits is decided",
+            ),
             Assert(s.either == s.possible | s.at_once),
             Assert((s.may_open & ~s.possible) == 0),
             Assert((s.may_enter & ~(s.may_open & s.opening)) == 0),

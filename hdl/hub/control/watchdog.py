@@ -106,6 +106,6 @@ class Watchdog(wiring.Component):
 
         if platform == "formal":
             self.probes = SimpleNamespace(
-                held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick
+                held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick, on=on
             )
         return m

@@ -18,75 +18,60 @@ class Model:
     def __init__(self, count):
         self.count = count
         self.last = count - 1
-
-    def parts(self, asks):
-        """In each group of four the one that a walk from behind the last comes to first; the group of the one
-        picked."""
-        inner, group = 0, 0
-        for begin in range(0, self.count, 4):
-            own = sorted((n for n in asks if begin <= n < begin + 4), key=lambda n: (n <= self.last, n))
-            if own:
-                inner |= 1 << own[0]
-        if asks:
-            group = 1 << min(asks, key=lambda n: (n <= self.last, n)) // 4
-        return {"inner": inner, "group": group}
-
-    def pick(self, asks):
-        """Who is picked; None if nobody asks."""
-        return min(asks, key=lambda n: (n <= self.last, n), default=None)
+        self.waited = [0] * count
 
     def step(self, inputs):
-        """Who is picked, and the same in parts; then whose turn it was."""
+        """Who is picked; also notes how many others went before each that asks."""
         asks = [n for n in range(self.count) if inputs["asks"] >> n & 1]
-        picked = self.pick(asks)
-        shown = {"pick": 0 if picked is None else 1 << picked} | self.parts(asks)
-        if inputs["turn"]:
-            self.last = inputs["turn"].bit_length() - 1
-        return shown
-
-
-def stimulus(share):
-    """A function of a Model that gives random inputs: each member asks with probability ``share``; mostly the turn of
-    the one who is picked counts, else of any, or of nobody."""
-
-    def choose(model):
-        asks = [n for n in range(model.count) if random.random() < share]
-        turn = random.choice([model.pick(asks), model.pick(asks), random.randrange(model.count), None])
-        return {"asks": sum(1 << n for n in asks), "turn": 0 if turn is None else 1 << turn}
-
-    return choose
+        for distance in range(1, self.count + 1):
+            n = (self.last + distance) % self.count
+            if n in asks:
+                break
+        else:
+            return {"pick": 0}
+        if inputs.get("keep"):
+            return {"pick": 1 << n}
+        self.last = n
+        for other in range(self.count):
+            self.waited[other] = self.waited[other] + 1 if other in asks and other != n else 0
+        assert max(self.waited) < self.count, "the model itself lets somebody wait too long"
+        return {"pick": 1 << n}
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["asks", "turn"])
+    lockstep = Lockstep(dut, ["asks", "keep"])
     await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_turns_by_number(dut):
-    """docs/hub.md: the controller takes turns, round robin by port number; whatever counts as a turn."""
+    """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1
+    others."""
     lockstep, model = await start(dut)
     for share in (0.1, 0.5, 0.9):
-        await lockstep.follow(model.step, in_each_cycle(stimulus(share), model, 400))
+        await lockstep.follow(
+            model.step,
+            in_each_cycle(
+                lambda model: {
+                    "asks": sum((random.random() < share) << n for n in range(model.count)),
+                    "keep": random.random() < 0.2,
+                },
+                model,
+                400,
+            ),
+        )
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-async def nobody_waits_for_more_than_the_others(dut):
-    """docs/hub.md: a port waits for at most N - 1 others, if every pick is a turn; with all asking all the time each
-    is picked once in ``count`` cycles."""
+async def serves_all_that_ask_without_pause_equally(dut):
+    """With all asking all the time each is picked once in ``count`` cycles."""
     lockstep, model = await start(dut)
-    for share in (0.5, 1):
-        asks, waited, picks = 0, [0] * model.count, []
-        for _ in range(40 * model.count):
-            asks |= sum((random.random() < share) << n for n in range(model.count))
-            pick = 0 if (n := model.pick([n for n in range(model.count) if asks >> n & 1])) is None else 1 << n
-            await lockstep.step({"asks": asks, "turn": pick}, model.step({"asks": asks, "turn": pick}))
-            waited = [times + 1 if asks >> n & 1 and not pick >> n & 1 else 0 for n, times in enumerate(waited)]
-            assert max(waited) < model.count
-            asks &= ~pick
-            picks.append(pick)
-    assert len({*picks[: model.count]}) == model.count and picks == picks[: model.count] * 40
+    picks = []
+    for _ in range(4 * model.count):
+        [pick] = await lockstep.step({"asks": (1 << model.count) - 1}, outputs=["pick"])
+        picks.append(pick)
+    assert picks == [1 << n for n in range(model.count)] * 4
 
 
 bench = Bench(__name__, {name: lambda count=count: Arbiter(count) for name, count in SIZES.items()}, ports_only=True)

@@ -70,6 +70,7 @@ class Model:
         self.requests = {}  # port → (op, param, first cycle in which it is checked)
         self.checked = {}  # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
+        self.waited = [0] * ports  # for each port the others that were picked while it could be decided
         self.picked = [None, None]  # the ports that were picked in the cycle before, and in the one before that
         self.decided = None  # (port, op, param, done, had, entered) of this cycle
         self.before = None  # of the cycle before
@@ -150,11 +151,20 @@ class Model:
         )
         return shown, supervisor
 
+    def _wait(self, picked):
+        """Counts a pick; fails if this lets another port wait too long."""
+        for n in range(self.ports):
+            takes_part = any(self.checked.get(n, ())[:2]) and n not in self.picked
+            self.waited[n] = self.waited[n] + 1 if takes_part and n != picked else 0
+        assert max(self.waited) < self.ports, "a port waits for at most all others"
+
     def _pick(self):
         """The port that is picked in this cycle, or None, and the decision of the next, or None."""
         for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
             can, now, had = self.checked.get(n, (False, False, False))
             if (can or now) and n not in self.picked and not self.frozen:
+                self.last = n
+                self._wait(n)
                 done = can and not self._takes(self.decided, n, had)
                 if not done and not now:
                     self.in_vain += 1
@@ -201,7 +211,6 @@ class Model:
             for n, (can, now, had) in looked.items()
         }
         if decided:
-            self.last = decided[0]
             self.given_up.discard(decided[0])
             del self.requests[decided[0]]
         self.picked = [picked, self.picked[0]]
