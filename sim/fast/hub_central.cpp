@@ -106,9 +106,8 @@ void Hub::control() {
     given_up_ |= pending_ & expired_;
     if (pending_ || decided_.valid || before_[0].valid || before_[1].valid || picked_ || frozen_) decide();
     if (decided_.valid) {
-        last_ = decided_.port;
-        pending_ &= ~one(last_);
-        given_up_ &= ~one(last_);
+        pending_ &= ~one(decided_.port);
+        given_up_ &= ~one(decided_.port);
     }
     ready_seen_ = ready_bit_ & (~starting_ | rising_);
 }
@@ -134,6 +133,7 @@ void Hub::decide() {
         const Mask later = wishes & from(last_ + 1);
         const unsigned n = lowest(later ? later : wishes);
         picked_ = one(n);
+        last_ = n;
         const Request& request = requests_[n];
         const bool had = has(had_, n);
         const bool done = has(can_, n) && !takes(decided_, true, n, had);
