@@ -17,7 +17,8 @@ SIZES = {"3 dimensions": (3, False), "7 dimensions": (7, False), "remote": (4, T
 
 class Serializer:
     """Requests and their messages at random; grants come some time later. ``bad``: share of probes that may be
-    refused. ``wrong``: share of pairs that are none of a frame."""
+    refused; if it is not 0, each one is until the first has been. ``wrong``: share of pairs that are none of a
+    frame."""
 
     def __init__(self, bad=0.2, wrong=0.0):
         self.bad, self.wrong = bad, wrong
@@ -27,7 +28,10 @@ class Serializer:
 
     def _next(self, dimensions):
         good = sum(random.getrandbits(1) << n for n in channels(dimensions)) or 1
-        self.probe = good if random.random() >= self.bad else random.choice([0, 1 << random.randrange(16) | good])
+        if self.bad and not self.seen["refused"]:
+            self.probe = 1 << 15  # no dimension's
+        else:
+            self.probe = good if random.random() >= self.bad else random.choice([0, 1 << random.randrange(16) | good])
         self.pairs = word(self.probe, ready=random.getrandbits(1), end=random.getrandbits(1))
         self.words = random.randrange(4)
 
