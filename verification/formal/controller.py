@@ -196,13 +196,7 @@ class ControllerProof(wiring.Component):
         m.d.sync += [
             could.eq(waits & could_take & ~stands_in_the_way),
             must.eq(
-                waits
-                & (
-                    bad
-                    | ~waiting_op
-                    | (dut.give_up & this).any()
-                    | ~was_usable & (op != Op.AWAIT_READY_REPLY)
-                )
+                waits & (bad | ~waiting_op | (dut.give_up & this).any() | ~was_usable & (op != Op.AWAIT_READY_REPLY))
             ),
             Cat(had_before, were_ready, were_usable).eq(Cat(had, was_ready, was_usable)),
             Cat(had_turn, had_turn_before).eq(Cat(has_turn, had_turn)),

@@ -99,9 +99,7 @@ PROOFS = [
             "an output that is given back stays shut": Fault(
                 Locks, "shut__{n}", lambda was, s, n: was | s[f"shut__{n}"] & s.give_back & ~s.change
             ),
-            "what is given back is not locked anew": Fault(
-                Locks, "held__{n}", lambda was, s, n: was & ~s.give_back
-            ),
+            "what is given back is not locked anew": Fault(Locks, "held__{n}", lambda was, s, n: was & ~s.give_back),
             "a lock shuts nobody out": Fault(Locks, "shut__{n}", lambda was, s, n: was & ~s.change),
         },
     )

@@ -83,10 +83,7 @@ class StatusTableProof(wiring.Component):
         m.d.comb += [
             output.eq(Array(table.named)[input_number]),
             table.entered_input.eq(input_number),
-            Assume(
-                (table.enter == 0)
-                | output.any() & ~output.bit_select(input_number, 1) & ((output & in_use) == 0)
-            ),
+            Assume((table.enter == 0) | output.any() & ~output.bit_select(input_number, 1) & ((output & in_use) == 0)),
         ]
         table_properties(m, table, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m
