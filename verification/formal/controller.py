@@ -304,6 +304,7 @@ PROOFS = [
             "6 ports": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
         },
         search=Attempt(lambda: ControllerProof(3, 1), mode="bmc", depth=11),
+        everyday=0,
         faults={
             "what was decided in the cycle before is forgotten": Fault(Controller, "hit", lambda was, s: 0),
             "an open that is refused takes the output": Fault(Controller, "enters", lambda was, s: s.opening),

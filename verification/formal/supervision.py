@@ -99,6 +99,7 @@ PROOFS = [
             "4 ports": Attempt(lambda: SupervisionProof(4), depth=6, nightly=True),
         },
         search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=10),
+        everyday=0,
         faults={
             "a port that may not supervises": Fault(
                 Controller,
