@@ -15,9 +15,9 @@ from .prove import look_into
 __all__ = ["PROOFS", "ArbiterProof", "waiting"]
 
 
-def last_number(arbiter, count):
-    """Number of the one that ``arbiter`` picked last; after a reset, the last of all."""
-    return Mux(arbiter.probes.last == 0, count - 1, sum(Mux(arbiter.probes.last[n], n, 0) for n in range(count)))
+def last_number(last, count):
+    """Number of the one that is 1 in ``last``, who was picked last; after a reset, the last of all."""
+    return Mux(last == 0, count - 1, sum(Mux(last[n], n, 0) for n in range(count)))
 
 
 def waiting(m, arbiter, count, port):
@@ -35,7 +35,7 @@ def waiting(m, arbiter, count, port):
         m.d.sync += waited.eq(0)
     last, distance = Signal(range(count)), Signal(range(2 * count + 1))
     m.d.comb += [
-        last.eq(last_number(arbiter, count)),
+        last.eq(last_number(arbiter.probes.last, count)),
         distance.eq(Mux(port > last, port - last, port + count - last)),
         Assert(waited + distance <= count, "everybody between the last and this one has at most one turn before it"),
         Assert(waited < count, "at most count - 1 others are picked before who asks without pause"),
@@ -55,23 +55,29 @@ class ArbiterProof(wiring.Component):
         m = Module()
         m.submodules.arbiter = look_into(self.arbiter, platform)
         asks, pick = self.arbiter.asks, self.arbiter.pick
-        m.d.comb += [asks.eq(AnySeq(self.count)), self.arbiter.keep.eq(AnySeq(1))]
+        m.d.comb += [asks.eq(AnySeq(self.count)), self.arbiter.keep.eq(AnySeq(1)), self.arbiter.back.eq(AnySeq(1))]
 
         port = Signal(range(self.count))
         m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < self.count)]
         waiting(m, self.arbiter, self.count, port)
 
         # The number of the last one, kept independently, and the distance from it to any other.
-        last, number = Signal(range(self.count), init=self.count - 1), Signal(range(self.count))
+        last, before = (Signal(range(self.count), init=self.count - 1, name=name) for name in ("last", "before"))
+        number = Signal(range(self.count))
+        m.d.sync += before.eq(last)
         m.d.comb += number.eq(sum(Mux(pick[n], n, 0) for n in range(self.count)))
-        with m.If(pick.any() & ~self.arbiter.keep):
-            m.d.sync += last.eq(number)
+        with m.If(pick.any()):
+            with m.If(~self.arbiter.keep):
+                m.d.sync += last.eq(number)
+        with m.Elif(self.arbiter.back):
+            m.d.sync += last.eq(before)
 
         def distance(n):
             return Mux(n > last, n - last, n + self.count - last)
 
         m.d.comb += [
-            Assert(last_number(self.arbiter, self.count) == last),
+            Assert(last_number(self.arbiter.probes.last, self.count) == last),
+            Assert(last_number(self.arbiter.probes.last_before, self.count) == before),
             Assert(~asks.any() | pick.any(), "if somebody asks somebody is picked"),
             Assert(
                 ~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"
@@ -106,6 +112,7 @@ PROOFS = [
             "the lowest number always wins": Fault(
                 Arbiter, "inner", lambda was, s: Cat(_lowest(s.asks[:4]), _lowest(s.asks[4:]))
             ),
+            "a pick in vain stays a turn": Fault(Arbiter, "back", lambda was, s: 0),
             "no turn is taken": Fault(Arbiter, "behind", lambda was, s: s.behind),
             "nobody is picked when all behind are silent": Fault(Arbiter, "pick", lambda was, s: was & s.behind),
             "two groups pick at once": Fault(Arbiter, "later_{n}", lambda was, s, n: ~s.first[n:].any()),

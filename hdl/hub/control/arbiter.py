@@ -36,6 +36,9 @@ class Arbiter(wiring.Component):
         The members that ask.
     keep : In(1)
         The pick of this cycle is in vain. It is no turn: the next pick is counted from the same place as this pick.
+    back : In(1)
+        The pick of the cycle before was in vain, which is known only now. If no member is picked in this cycle it was no
+        turn: the next pick is counted from the same place as that pick.
     pick : Out(count)
         One-hot: the first member that asks, counted upwards from behind the last turn; 0 if no member asks.
 
@@ -57,7 +60,7 @@ class Arbiter(wiring.Component):
             raise ValueError(f"an arbiter needs at least 1 to choose from, not {count}")
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
-        super().__init__({"asks": In(count), "keep": In(1), "pick": Out(count)})
+        super().__init__({"asks": In(count), "keep": In(1), "back": In(1), "pick": Out(count)})
 
     def elaborate(self, platform):
         m = Module()
@@ -91,19 +94,35 @@ class Arbiter(wiring.Component):
                     Cat(picked[:g].any() | picked[g] & own[:n].any() for n in range(len(group)))
                 ),
             ]
-        with m.If(self.asks.any() & ~self.keep):
-            m.d.sync += behind.eq(after)
+        before = Signal(self.count)  # ``behind`` as it was in the cycle before
+        m.d.sync += before.eq(behind)
+        with m.If(self.asks.any()):
+            with m.If(~self.keep):
+                m.d.sync += behind.eq(after)
+        with m.Elif(self.back):
+            m.d.sync += behind.eq(before)
 
         if platform == "formal":
             last = Signal(self.count)  # the last turn; none after a reset, which counts as a turn of the highest member
-            with m.If(self.asks.any() & ~self.keep):
-                m.d.sync += last.eq(self.pick)
-            self.probes = SimpleNamespace(last=last)
+            last_before = Signal(self.count)
+            m.d.sync += last_before.eq(last)
+            with m.If(self.asks.any()):
+                with m.If(~self.keep):
+                    m.d.sync += last.eq(self.pick)
+            with m.Elif(self.back):
+                m.d.sync += last.eq(last_before)
+            self.probes = SimpleNamespace(last=last, last_before=last_before)
             m.d.comb += [
-                Assert((last & (last - 1))[: self.count] == 0, "at most one was picked last"),
-                Assert(
-                    behind == Cat(last[:n].any() if n else 0 for n in range(self.count)),
-                    "those behind the last are known",
+                *(
+                    Assert((turn & (turn - 1))[: self.count] == 0, "at most one was picked last")
+                    for turn in (last, last_before)
+                ),
+                *(
+                    Assert(
+                        mask == Cat(turn[:n].any() if n else 0 for n in range(self.count)),
+                        "those behind the last are known",
+                    )
+                    for mask, turn in ((behind, last), (before, last_before))
                 ),
                 Assert((self.pick & (self.pick - 1))[: self.count] == 0, "at most one is picked"),
                 Assert((self.pick & ~self.asks) == 0, "only who asks is picked"),

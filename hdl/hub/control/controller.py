@@ -245,8 +245,11 @@ class Controller(wiring.Component):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
         The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
-        keep the port from being checked again. A pick in vain is a turn, too."""
-        m.d.comb += s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports))
+        keep the port from being checked again."""
+        m.d.comb += [
+            s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
+            s.turns.back.eq(s.picked.any() & ~s.decided.any()),
+        ]
         m.d.sync += [
             s.picked.eq(s.turns.pick),
             s.picked_before.eq(s.picked),

@@ -17,17 +17,19 @@ class Model:
 
     def __init__(self, count):
         self.count = count
-        self.last = count - 1
+        self.last = self.before = count - 1  # whose turn was last; the same in the cycle before
         self.waited = [0] * count
 
     def step(self, inputs):
         """Who is picked; also notes how many others went before each that asks."""
         asks = [n for n in range(self.count) if inputs["asks"] >> n & 1]
+        before, self.before = self.before, self.last
         for distance in range(1, self.count + 1):
             n = (self.last + distance) % self.count
             if n in asks:
                 break
         else:
+            self.last = before if inputs.get("back") else self.last
             return {"pick": 0}
         if inputs.get("keep"):
             return {"pick": 1 << n}
@@ -39,7 +41,7 @@ class Model:
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["asks", "keep"])
+    lockstep = Lockstep(dut, ["asks", "keep", "back"])
     await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 
@@ -56,6 +58,7 @@ async def takes_turns_by_number(dut):
                 lambda model: {
                     "asks": sum((random.random() < share) << n for n in range(model.count)),
                     "keep": random.random() < 0.2,
+                    "back": random.random() < 0.3,
                 },
                 model,
                 400,

@@ -71,6 +71,7 @@ class Model:
         self.checked = {}  # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
         self.waited = [0] * ports  # for each port the others that were picked while it could be decided
+        self.back = None  # ``last`` as it was before a pick of the cycle before that was in vain
         self.picked = [None, None]  # the ports that were picked in the cycle before, and in the one before that
         self.decided = None  # (port, op, param, done, had, entered) of this cycle
         self.before = None  # of the cycle before
@@ -160,7 +161,8 @@ class Model:
 
     def _pick(self):
         """The port that is picked in this cycle, or None, and the decision of the next, or None."""
-        for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
+        last, back, self.back = self.last, self.back, None
+        for n in ((last + distance) % self.ports for distance in range(1, self.ports + 1)):
             can, now, had = self.checked.get(n, (False, False, False))
             if (can or now) and n not in self.picked and not self.frozen:
                 self.last = n
@@ -168,10 +170,13 @@ class Model:
                 done = can and not self._takes(self.decided, n, had)
                 if not done and not now:
                     self.in_vain += 1
+                    self.back = last
                     return n, None
                 op, param, _ = self.requests[n]
                 self.seen.add((op, bool(done)))
                 return n, (n, op, param, done, had, done and opens(op) and not had)
+        if back is not None:
+            self.last = back
         return None, None
 
     def step(self, inputs):
