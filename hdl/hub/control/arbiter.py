@@ -37,8 +37,8 @@ class Arbiter(wiring.Component):
     keep : In(1)
         The pick of this cycle is in vain. It is no turn: the next pick is counted from the same place as this pick.
     back : In(1)
-        The pick of the cycle before was in vain, which is known only now. If no member is picked in this cycle it was no
-        turn: the next pick is counted from the same place as that pick.
+        The pick of the cycle before was in vain, which is known only now. If no member is picked in this cycle, it was
+        no turn: the next pick is counted from the same place as that pick.
     pick : Out(count)
         One-hot: the first member that asks, counted upwards from behind the last turn; 0 if no member asks.
 
