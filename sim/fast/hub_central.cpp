@@ -2,9 +2,9 @@
 // status table".
 //
 // A port gives a command in cycle t. It is looked up in the tables in t and checked in t + 1, and so on in each cycle,
-// picked in t + 2 at the earliest and decided in the cycle after that. An open or a lock lets the port go on in the cycle
-// after the decision; in this cycle the answer is looked up, and a lock is taken. Other effects come one cycle later,
-// and the response four cycles later.
+// picked in t + 2 at the earliest and decided in the cycle after that. An open or a lock lets the port go on in the
+// cycle after the decision; in this cycle the answer is looked up, and a lock is taken. Other effects come one cycle
+// later, and the response four cycles later.
 
 #include "hub.h"
 
@@ -222,7 +222,7 @@ bool Hub::takes(const Order& decision, bool is_recent, unsigned n, bool had) con
 
 // -- answers ----------------------------------------------------------------------------------------
 
-// Input that holds the lock on an output, as an order finds it behind the two before, which may give it back; or NOBODY.
+// Input that holds the lock on an output, as an order finds it behind the two before, which may end it; or NOBODY.
 std::uint8_t Hub::lock_holder(unsigned output) const {
     if (output == unlocked_by_order_ || output == pulses_.given_back) return NOBODY;
     return has(locked_shown_, output) ? lockers_[output] : NOBODY;

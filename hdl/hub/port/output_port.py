@@ -236,8 +236,9 @@ class OutputPort(wiring.Component):
                 s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
                 s.beside.closes.eq(0),
             ]
-        with m.Elif(s.free if self.register else 0):
-            m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
+        if self.register:
+            with m.Elif(s.free):
+                m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
         with m.Elif(self.ended):
             m.d.sync += s.beside.closes.eq(0)
 

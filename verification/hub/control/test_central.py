@@ -38,7 +38,7 @@ class Environment:
     """The ports around the centre: they hold their ready bits, ask, and give up."""
 
     def __init__(self, dut, watches):
-        self.ports, *_ = CONFIGURATIONS[inside()]
+        self.ports, _ = CONFIGURATIONS[inside()]
         ports = range(self.ports)
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1
@@ -440,10 +440,7 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
 
 bench = Bench(
     __name__,
-    {
-        name: lambda ports=ports, backplane=backplane: Central(ports, backplane)
-        for name, (ports, backplane) in CONFIGURATIONS.items()
-    },
+    {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()},
     ports_only=True,
 )
 
