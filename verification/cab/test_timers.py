@@ -147,9 +147,9 @@ async def each_fires_when_the_count_is_reached_once_or_periodically(dut):
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def the_clock_may_stop_as_long_as_wake_in_says(dut):
-    """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 fires when its time is reached and its period has
-    been added, and the others in their next turn that no write and no alarm of theirs has taken, whichever of them
-    comes first; TIMER_NOW misses no edge."""
+    """docs/cab.md, stand-by: leaving out at most wake_in edges, timer 0 fires when its time is reached and its period
+    added, and the others in their next turn that no write and no alarm of theirs has taken, whichever of them comes
+    first; TIMER_NOW misses no edge."""
     clock = Lockstep(dut)
     await clock.start(*INPUTS)
     reference = Reference()
