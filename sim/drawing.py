@@ -12,7 +12,7 @@ _UNIT, _MARGIN = 150, 60
 #: Half the width and half the height of the boxes of HUBs and CABs, in pixels.
 _HUB, _CAB = (30, 16), (21, 11)
 #: From a node of a cube to its neighbour in each dimension; a little aslant, so that no line hides another.
-_STEPS = (1.0, 0.06), (0.06, 1.0), (0.42, 0.36), (2.3, 0.17), (0.17, 2.3), (0.3, 4.8), (4.8, 0.3)
+_STEPS = (1.0, 0.06), (0.06, 1.0), (0.42, 0.36), (2.3, -0.4), (-0.4, 2.3), (0.9, 5.2), (5.2, 0.9)
 
 _STYLE = """\
 svg { font: 12px sans-serif; }

@@ -25,7 +25,6 @@ from ..cache import Cache
 from . import repeat
 from .imports import ROOT, closure
 from .machine import processor_seconds
-from .simulation import WAVES, simulate
 
 __all__ = ["Bench", "ROOT", "elaborated", "inside"]
 
@@ -44,7 +43,7 @@ def _look(waves):
     if waves:
         return f"\nto look at the waveform: nectar waves {shlex.quote(os.path.relpath(waves))}"
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    return f"\nonce more, with a waveform: {repeat.command(test, **{WAVES: 1})}" if test else ""
+    return f"\nonce more, with a waveform: {repeat.command(test, **{repeat.WAVES: 1})}" if test else ""
 
 
 @functools.cache
@@ -108,20 +107,21 @@ class Bench:
         ]
 
     def cases(self, nightly=()):
-        """(configuration, claim) pairs; none inside the simulator. Those of the configurations ``nightly`` are
-        parameters of pytest that are marked so."""
+        """(configuration, claim) pairs; none inside the simulator. Those of the configurations and of the claims
+        ``nightly`` are parameters of pytest that are marked so."""
         if inside() is not None:
             return []
-        unknown = set(nightly) - self.configurations.keys()
-        assert not unknown, f"{self.module} has no configurations {unknown}"
+        claims = self.claims()
+        unknown = set(nightly) - self.configurations.keys() - set(claims)
+        assert not unknown, f"{self.module} has no configurations or claims {unknown}"
         import pytest
 
         return [
             pytest.param(configuration, claim, marks=pytest.mark.nightly)
-            if configuration in nightly
+            if configuration in nightly or claim in nightly
             else (configuration, claim)
             for configuration in self.configurations
-            for claim in self.claims()
+            for claim in claims
         ]
 
     def choose(self, configuration, claim):
@@ -162,6 +162,9 @@ class Bench:
         return elaborated((self.module, configuration, self.top), file, make)
 
     def _simulate(self, configuration):
+        # Not needed in the simulation itself, where this import takes a tenth of the processor time of a short bench.
+        from .simulation import simulate
+
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         begun = processor_seconds()
         text = self.verilog(configuration)

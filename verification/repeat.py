@@ -8,7 +8,10 @@ from pathlib import Path
 from . import seeds
 from .imports import ROOT
 
-__all__ = ["command"]
+__all__ = ["WAVES", "command"]
+
+#: Environment variable that has simulations record waveforms, which takes a model of its own.
+WAVES = "WAVES"
 
 
 def command(nodeid, root=ROOT, **environment):

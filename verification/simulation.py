@@ -18,11 +18,9 @@ from ..sim.build import BuildError
 from . import seeds
 from .machine import processor_seconds
 from .models import IN_PIECES, ModelError, Recipe, compiled
+from .repeat import WAVES
 
-__all__ = ["Outcome", "WAVES", "recipe", "simulate"]
-
-#: Environment variable that has simulations record waveforms, which takes a model of its own.
-WAVES = "WAVES"
+__all__ = ["Outcome", "recipe", "simulate"]
 
 
 class Outcome(NamedTuple):

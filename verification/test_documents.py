@@ -161,8 +161,9 @@ class Reader:
             assert status == 0, output
 
 
-#: Pages whose commands take long: the Verilog of each board is made and compiled.
-LONG = {"verilog.md"}
+#: Pages whose commands take longest. What they show has everyday tests of its own; the README, the tutorial and all
+#: other pages are followed every day.
+LONG = {"verilog.md", "sweep.md", "sockets.md", "programs.md", "latency.md", "network.md", "first-board.md"}
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,7 @@ SMALLER = {
 }
 FILES |= SMALLER
 #: Files that are tested every day: every kind of statement. Other numbers of ports and sizes of memories have no more.
-EVERYDAY = {f"hub {profile}" for profile in HUB_PROFILES} | {"cab 4096", "cab VME", "router 3", "node 2"}
-EVERYDAY |= {"hub no-monitor no-locks queue 256 prototype"}
+EVERYDAY = {"hub modern", "hub no-monitor no-locks queue 256 prototype", "cab VME", "node 2"}
 
 each_file = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in EVERYDAY else [pytest.mark.nightly]) for name in FILES]
@@ -106,7 +105,7 @@ def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_c
 
 
 def test_only_what_the_header_names_is_switched_off_and_each_is_needed(tmp_path):
-    for name in ("hub prototype", "cab 4096", "cab VME", "router 3", "node 2"):
+    for name in sorted(EVERYDAY):
         kind, parameters = FILES[name]
         waivers = VME_WAIVERS if "vme" in parameters else WAIVERS
         whole = text(kind, **parameters)
@@ -131,7 +130,7 @@ def test_the_top_in_the_documentation_fits_the_file(tmp_path):
     page = (ROOT / "docs" / "verilog.md").read_text()
     (top,) = re.findall(r"^```text\n(module top .*?)^```$", page, re.M | re.S)
     (tmp_path / "top.v").write_text(top)
-    (tmp_path / "hub.v").write_text(text("hub", ports=4, profile="prototype"))
+    (tmp_path / "hub.v").write_text(text("hub", ports=4, profile="modern"))
     assert lint(tmp_path, "top.v", "hub.v", "--top-module", "top") == (0, [])
     symbols = [
         int(digits, 16)
@@ -250,6 +249,6 @@ def _configurations():
 bench = Bench(__name__, _configurations(), top="hub", ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("modern",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("prototype",)))
 def test_product(configuration, claim):
     bench.check(configuration, claim)

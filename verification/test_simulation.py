@@ -8,7 +8,7 @@ import cocotb
 import pytest
 from cocotb.triggers import Timer
 
-from nectar.verification import bench, seeds, simulation
+from nectar.verification import bench, repeat, seeds, simulation
 
 VERILOG = "module dut(input clk, input a, output reg b); always @(posedge clk) b <= a; endmodule"
 
@@ -52,7 +52,7 @@ def test_the_same_simulation_is_run_once_in_a_test_run(tmp_path):
 @pytest.mark.nightly
 def test_waves_are_recorded_when_asked_for(tmp_path, monkeypatch):
     assert _simulate(tmp_path, tests=["runs"]).waves is None
-    monkeypatch.setenv(simulation.WAVES, "1")
+    monkeypatch.setenv(repeat.WAVES, "1")
     waves = _simulate(tmp_path, tests=["runs"]).waves
     assert waves == tmp_path / "dump.vcd" and "$var" in waves.read_text()
 
@@ -61,7 +61,7 @@ def test_waves_are_recorded_when_asked_for(tmp_path, monkeypatch):
 def test_a_claim_that_fails_tells_how_to_see_it(request, monkeypatch, waves):
     """Without a waveform the one command that makes it, with it the one that opens it."""
     outcome = simulation.Outcome({"fails": "failed: never"}, "what it said", waves)
-    monkeypatch.setattr(bench, "simulate", lambda *arguments, **options: outcome)
+    monkeypatch.setattr(simulation, "simulate", lambda *arguments, **options: outcome)
     with pytest.raises(AssertionError) as caught:
         bench.Bench(__name__, {"one": lambda: VERILOG}).check("one", "fails")
     *_, said, last = str(caught.value).splitlines()

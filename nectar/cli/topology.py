@@ -54,11 +54,8 @@ def execute(options):
     if options.output is None:
         print(topology.name, *shapes.as_text(topology), sep="\n")
     else:
-        drawing = shapes.as_svg(topology)
-        if drawing is None:
-            raise UsageError(f"-o {options.output}: there are no drawings of the machine {machine.name}")
         try:
-            save(options.output, drawing.encode())
+            save(options.output, shapes.as_svg(topology).encode())
         except OSError as error:
             raise UsageError(f"-o {options.output} cannot be written: {error.strerror}") from error
         print(f"{options.output}: {topology.name}")

@@ -52,7 +52,7 @@ async def a_reset_begins_anew(dut):
 bench = Bench(__name__, {name: lambda bits=bits: Counter(bits) for name, bits in BITS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("32 bits",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("32 bits", "1 bit")))
 def test_counter(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

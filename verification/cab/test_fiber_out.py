@@ -416,7 +416,7 @@ async def a_reset_of_the_board_makes_its_registers_as_new(dut):
 bench = Bench(__name__, {"fiber out": lambda: FiberOut(SIZE)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("long_areas_are_sent_to_their_last_byte",)))
 def test_fiber_out(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

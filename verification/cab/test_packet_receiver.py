@@ -296,7 +296,7 @@ async def a_long_packet_is_counted_to_its_last_byte(dut):
 bench = Bench(__name__, {"receiver": PacketReceiver}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("a_long_packet_is_counted_to_its_last_byte",)))
 def test_packet_receiver(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

@@ -78,7 +78,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("long PROM",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("long PROM", "empty PROM")))
 def test_program(configuration, claim):
     """Each claim on each content."""
     bench.check(configuration, claim)

@@ -202,7 +202,7 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 domains, 16 pages",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 domains, 16 pages", "whole table")))
 def test_protection(configuration, claim):
     """Each claim on each size."""
     bench.check(configuration, claim)

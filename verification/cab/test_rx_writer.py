@@ -188,7 +188,7 @@ async def what_was_not_written_is_forgotten(dut):
 bench = Bench(__name__, {"store": lambda: RxWriter(SIZE)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("an_area_may_be_the_whole_memory",)))
 def test_rx_writer(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

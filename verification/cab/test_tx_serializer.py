@@ -320,7 +320,7 @@ async def progress_counts_the_bytes_of_a_long_packet(dut):
 bench = Bench(__name__, {"emitter": TxSerializer}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("progress_counts_the_bytes_of_a_long_packet",)))
 def test_tx_serializer(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)

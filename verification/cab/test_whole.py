@@ -73,7 +73,7 @@ bench = Bench(__name__, dict.fromkeys(AMOUNTS, VERILOG["with VME"]), ports_only=
 
 @pytest.mark.parametrize(
     "configuration, claim",
-    [pytest.param(*case, marks=[pytest.mark.nightly] * (case[0] == "nightly")) for case in bench.cases()],
+    bench.cases(nightly=("nightly", "every_user_of_the_data_memory_has_its_rate_while_all_are_busy")),
 )
 def test_whole(configuration, claim, record_property):
     """Each claim."""

@@ -63,6 +63,7 @@ PROOFS = [
             "26 cycles": Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26, nightly=True),
         },
         search=Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26),
+        everyday=0,
         faults={
             "two supervisor commands in a row get one response": Fault(
                 Supervisor, "begins", lambda was, s: was & ~s.step.any()

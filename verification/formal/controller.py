@@ -307,6 +307,7 @@ PROOFS = [
             "6 ports and a backplane register": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
         },
         search=Attempt(lambda: ControllerProof(3, 0), mode="bmc", depth=8),
+        everyday=0,
         faults={
             "what was decided in the cycle before is forgotten": Fault(Controller, "hit", lambda was, s: 0),
             "an open that is refused takes the output": Fault(

@@ -54,7 +54,8 @@ class Proof:
     searches : dict
         Name of a fault → Attempt, for those that have one of their own.
     everyday : int
-        So many faults, the first, are searched every day, and all of them in the night.
+        So many faults, the first, are searched every day, and all of them in the night. 0 where a search takes longer
+        than the proof.
     """
 
     name: str

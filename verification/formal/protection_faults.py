@@ -23,6 +23,7 @@ PROOFS = [
         },
         # What is wrong with areas shows after ten cycles, and takes ten times as long to be found.
         search=Attempt(lambda: ProtectionProof(4, 16), mode="bmc", depth=15),
+        everyday=0,
         faults={
             "a refused write reaches the memory": Fault(CpuBus, "may", lambda was, s: 1),
             "a domain that is off may do what its table says": Fault(Protection, "counts", lambda was, s: s.inside),

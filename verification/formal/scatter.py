@@ -216,6 +216,7 @@ PROOFS = [
             "1 Mbyte": Attempt(lambda: ScatterProof(1 << 20, 3), timeout=100),
         },
         search=Attempt(lambda: ScatterProof(4 << 10, 2), mode="bmc", depth=9, timeout=90),
+        everyday=0,
         faults={
             "an area of RX_START that comes while the list is emptied is lost": Fault(
                 Scatter,

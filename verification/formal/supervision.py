@@ -95,6 +95,7 @@ PROOFS = [
             "4 ports": Attempt(lambda: SupervisionProof(4), depth=3, nightly=True),
         },
         search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=8),
+        everyday=0,
         faults={
             "a port that may not supervises": Fault(
                 Controller,

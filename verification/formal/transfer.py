@@ -188,6 +188,7 @@ PROOFS = [
             "3 ports, direct": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
         },
         search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
+        everyday=0,
         faults={
             "it closes before the last symbol has left": Fault(
                 OutputPort, "closed", lambda was, s: s.push & s.beat.closes

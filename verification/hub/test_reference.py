@@ -184,12 +184,17 @@ def mutant(rng, recording, fault, places):
     return broken
 
 
+#: Places in which each fault is made every day, and at night.
+PLACES = pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.nightly)])
+
+
+@PLACES
 @pytest.mark.parametrize("fault", [drop, duplicate, corrupt, swap, misroute, invent])
-def test_every_fault_in_the_data_is_found(legal, fault):
+def test_every_fault_in_the_data_is_found(legal, fault, count):
     """No symbol lost, invented, duplicated, changed or overtaken goes unseen, wherever it happens."""
     rng = seeds.rng(5)
     places = data_places(legal)
-    for _ in range(60):
+    for _ in range(count):
         broken = mutant(rng, legal, fault, places)
         if [[item.symbol for item in tx] for tx in broken.tx] == [[item.symbol for item in tx] for tx in legal.tx]:
             continue
@@ -252,9 +257,10 @@ def delay_reply(rng, recording, port, index):
     tx.extend(item._replace(offered=item.offered + 1000, taken=item.taken + 1000) for item in frame)
 
 
+@PLACES
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("fault", [lose_reply, repeat_reply, change_reply, misroute_reply, delay_reply])
-def test_every_fault_in_the_replies_is_found(legal, fault, own):
+def test_every_fault_in_the_replies_is_found(legal, fault, own, count):
     """H12: right content, right place, once; those of other HUBs within a bound (this HUB's own may wait for a
     decision).
 
@@ -263,7 +269,7 @@ def test_every_fault_in_the_replies_is_found(legal, fault, own):
     if own and fault is delay_reply:
         fault = lose_reply
     rng = seeds.rng(6)
-    places = reply_places(legal, own)[:30]
+    places = reply_places(legal, own)[:count]
     escaped = 0
     for place in places:
         try:
@@ -274,8 +280,9 @@ def test_every_fault_in_the_replies_is_found(legal, fault, own):
     assert escaped <= (len(places) // 10 if fault is misroute_reply and not own else 0)
 
 
+@PLACES
 @pytest.mark.parametrize("fault", [drop, duplicate])
-def test_every_fault_in_the_ready_signals_is_found(legal, fault):
+def test_every_fault_in_the_ready_signals_is_found(legal, fault, count):
     """H15: one ready for each start that has left a queue, no more and no fewer."""
     places = [
         (port, index)
@@ -284,7 +291,7 @@ def test_every_fault_in_the_ready_signals_is_found(legal, fault):
         if item.symbol == Control.READY
     ]
     rng = seeds.rng(7)
-    for place in places[:25]:
+    for place in places[:count]:
         with pytest.raises(Violation, match="ready signals"):
             judge(mutant(rng, legal, fault, [place]), HUB)
 

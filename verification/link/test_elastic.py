@@ -163,6 +163,8 @@ async def a_reset_of_one_cycle_empties_it(dut):
 bench = Bench(__name__, {"buffer": ElasticBuffer}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("a_run_of_4500_symbols_is_neither_torn_nor_lost",))
+)
 def test_elastic_buffer(configuration, claim):
     bench.check(configuration, claim)

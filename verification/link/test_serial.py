@@ -268,7 +268,15 @@ async def every_symbol_without_room_is_counted_up_to_255_and_none_while_cleared(
 bench = Bench(__name__, {"4 of 4": lambda: SerialPhy(4, 4, INTERVAL)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize(
+    "configuration, claim",
+    bench.cases(
+        nightly=(
+            "every_symbol_without_room_is_counted_up_to_255_and_none_while_cleared",
+            "every_loss_is_counted_up_to_255_and_none_while_cleared",
+        )
+    ),
+)
 def test_serial_phy(configuration, claim):
     bench.check(configuration, claim)
 

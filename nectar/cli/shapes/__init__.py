@@ -2,9 +2,8 @@
 
 Each has ``routes(topology)``: {computer: {computer: hops}}; ``hop(topology, hop)``: a hop as text;
 ``figures(topology, routes)``: Results of the whole; ``told(topology, figures)``: these as lines of text;
-``as_text(topology)``: the topology as lines of text; ``as_svg(topology)``: the same as a picture, or None if there is
-none; ``COMPUTER``, ``HOP``: what a computer is called, and what a route is counted in; ``HOPS``: what is behind the
-word *routes*.
+``as_text(topology)``: the topology as lines of text; ``as_svg(topology)``: the text of its picture; ``COMPUTER``,
+``HOP``: what a computer is called, and what a route is counted in; ``HOPS``: what is behind the word *routes*.
 """
 
 import importlib

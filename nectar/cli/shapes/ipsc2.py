@@ -1,6 +1,7 @@
 """What ``nectar topology`` tells of a cube of nodes. Routes are e-cube's: docs/ipsc2.md, "Routes"."""
 
 from ...hdl.ipsc2.formats import probe, route
+from ...sim.drawing import cube_as_svg
 from ..results import Result
 from . import counted
 
@@ -38,7 +39,12 @@ def as_text(topology):
 
 
 def as_svg(topology):
-    """There is none."""
+    """The cube as a picture; a link tells its ends to the mouse that points at it, as NODE0.C2 - NODE4.C2."""
+    links = [
+        (link.a.board, link.b.board, " - ".join(f"{end.board}.C{end.port}" for end in (link.a, link.b)))
+        for link in topology.fibers
+    ]
+    return cube_as_svg(topology.name, {name: node.id for name, node in topology.computers.items()}, links)
 
 
 def figures(topology, routes):

@@ -312,7 +312,7 @@ async def a_reset_ends_a_job_and_the_next_is_like_the_first(dut):
 bench = Bench(__name__, {"transfer": lambda: Transfer(DATA_BYTES)}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("a_length_has_twenty_bits",)))
 def test_transfer(configuration, claim):
     """The one claim."""
     bench.check(configuration, claim)

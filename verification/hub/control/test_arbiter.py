@@ -90,6 +90,6 @@ async def serves_all_that_ask_without_pause_equally(dut):
 bench = Bench(__name__, {name: lambda count=count: Arbiter(count) for name, count in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("3",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("3", "1")))
 def test_arbiter(configuration, claim):
     bench.check(configuration, claim)

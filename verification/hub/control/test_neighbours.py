@@ -52,6 +52,6 @@ async def remembers_the_last_hello(dut):
 bench = Bench(__name__, {name: lambda ports=ports: Neighbours(ports) for name, ports in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports", "2 ports")))
 def test_neighbours(configuration, claim):
     bench.check(configuration, claim)

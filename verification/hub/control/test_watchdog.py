@@ -113,6 +113,6 @@ def test_a_time_that_cannot_be_is_refused(longest, error, message):
         Watchdog(2, longest)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 ports", "2 ports")))
 def test_watchdog(configuration, claim):
     bench.check(configuration, claim)

@@ -284,7 +284,9 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("2 ports", "16 ports", "a_counter_stops_at_its_end"))
+)
 def test_counters(configuration, claim):
     bench.check(configuration, claim)
 

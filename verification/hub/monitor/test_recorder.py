@@ -426,7 +426,9 @@ async def taking_out_of_an_empty_record_does_nothing(dut):
 bench = Bench(__name__, {name: lambda ports=ports: Recorder(ports) for name, ports in PORTS.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("2 ports", "16 ports")))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("2 ports", "16 ports", "time_goes_on_behind_its_18_bits"))
+)
 def test_recorder(configuration, claim):
     bench.check(configuration, claim)
 

@@ -179,7 +179,7 @@ async def with_all_busy_each_channel_keeps_up_with_the_network(dut):
 bench = Bench(__name__, {name: lambda size=size: Bus(size) for name, size in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases())
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("16 kbyte",)))
 def test_bus(configuration, claim):
     """Each claim."""
     bench.check(configuration, claim)
