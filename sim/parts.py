@@ -39,6 +39,7 @@ class _Model:
         self.header = directory / f"{self.root}.h"
         self.files = [file for file in sorted(directory.glob(f"{self.root}__*.cpp")) if "__Slow" not in file.name]
         self.texts = {file: file.read_text() for file in self.files}
+        self.slow = [file.read_text() for file in directory.glob(f"{self.root}__*Slow*.cpp")]
         self.declarations = self.header.read_text()
         function = rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\) {{\n.*?^}}\n"
         self.function = re.compile(function, re.M | re.S)
@@ -109,9 +110,15 @@ class _Model:
         )
         declared = "".join(f"void {self.root}___part_{n}({self.root}* vlSelf);\n" for n in range(len(parts)))
         constants = sorted(set(re.findall(r"^extern const .*;\n", "".join(self.texts.values()), re.M)))
-        gone = re.compile(rf"^void {self.root}___nba_sequent__TOP__\d+\({self.root}\* vlSelf\);\n", re.M)
+        gone = re.compile(rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\);\n", re.M)
+        # Verilator lets what settles a board at its beginning call an equal function of those that are evaluated later.
+        shared = set(re.findall(r"nba_sequent__TOP__(\d+)\(vlSelf\)", "".join(self.slow)))
+
+        def unless_shared(match):
+            return match[0] if match[1] in shared else ""
+
         for file, text in self.texts.items():
-            text = gone.sub("", self.function.sub("", text))
+            text = gone.sub(unless_shared, self.function.sub(unless_shared, text))
             text = self.nba.sub(
                 lambda match: (
                     f"{declared}static void (*const PARTS[])({self.root}*) = {{{table}}};\n{match[1]}{body}}}\n"

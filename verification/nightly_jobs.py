@@ -302,7 +302,7 @@ JOBS = (
     *_mutation(
         "hub/port",
         "20 bypass crossbar_register head input_port",
-        "20 input_queue input_register output_port reply_buffer reply_sender symbol_decoder",
+        "20 input_queue input_register output_port reply_buffer reply_sender skid_buffer symbol_decoder",
     ),
     *_mutation("hub", "20 crossbar reply_bus"),
     *_mutation(

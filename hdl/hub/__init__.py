@@ -17,7 +17,7 @@
     input_queue (and bypass, past an empty queue)                     |
         |                                                             |
         v                                                             |
-      head ------------------------------> crossbar --> crossbar_register (not in every profile)
+      head ------------------------------> crossbar --> crossbar_register or skid_buffer
 
 Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
 tells ``output_port`` to send one.
@@ -41,7 +41,8 @@ all*), and by ``reply_bus`` (the reply to *close all reply*).
    ``profile``: the number of registers in the way.
 2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``entry`` (the content of the queue),
    ``input_queue`` and ``bypass``. Then ``head``, which passes symbols on and takes commands out. ``input_port`` wires
-   these parts together. ``output_port`` is the other side, with ``crossbar_register`` and ``reply_sender`` inside.
+   these parts together. ``output_port`` is the other side, with ``crossbar_register`` or ``skid_buffer``, and
+   ``reply_sender`` inside. ``places`` is a FIFO of a few registers.
 3. ``crossbar`` and ``reply_bus``: the ways between the ports, forward and back.
 4. ``control``: one for all ports. ``controller`` decides one request in each cycle, in turns (``arbiter``).
    ``status_table`` holds the connections, ``locks`` the locks. ``response_unit`` looks up the answers. ``supervisor``

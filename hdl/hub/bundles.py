@@ -21,7 +21,7 @@ class ControlPort(wiring.Signature):
     give_up : Out(1)
         The controller shall refuse the request that waits, unless it can grant the request at once.
     resume : In(1)
-        The request is decided: symbols may pass from this cycle on. Only an open or a lock gets this signal.
+        The request is decided: symbols may pass from the next cycle on. Only an open or a lock gets this signal.
     response_valid, done, value : In(1), In(1), In(8)
         The controller's decision, at any time after the request. ``value`` is an error code if ``done`` is 0.
     fault, quiet : In(len(FAULTS)), In(1)
@@ -35,8 +35,7 @@ class ControlPort(wiring.Signature):
 
     Timing
     ------
-    ``mine`` belongs to ``request`` in the same cycle. ``close_one`` and ``close_mine`` show in ``connected`` of
-    CrossbarPort in the next cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without
+    ``mine`` belongs to ``request`` in the same cycle. ``done``, ``value``, ``fault`` and ``quiet`` mean nothing without
     ``response_valid``.
 
     Neither a request nor a response is a ``lib.stream``, since no receiver ever makes a sender wait. A port has one

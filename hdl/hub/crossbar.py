@@ -5,8 +5,9 @@ Source: "The Design of Nectar" (1989), section 4.1.
 
 from functools import reduce
 from operator import or_
+from types import SimpleNamespace
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,33 +17,36 @@ __all__ = ["Crossbar"]
 
 
 class Crossbar(wiring.Component):
-    """Selectors without registers, and whether the outputs of an input can take a symbol.
+    """Selectors, and whether the outputs of an input can take a symbol.
 
     Parameters
     ----------
     ports : int
         Ports of the HUB.
-    early : bool
-        A symbol may come in the first cycle in which ``targets`` shows its connection, not only in the second.
-        Selectors then obey the masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers
-        (``owner``), which is quick in a simulator.
+    late : bool
+        ``listened`` and ``blocked`` come from registers, made of the table and ``space`` in the cycle before. Selectors
+        then obey the masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers (``owner``), which
+        is quick in a simulator.
 
     Members
     -------
     beat, move : In(CrossbarBeat).array(ports), In(ports)
-        For each input: its symbol, and that the symbol goes to all outputs connected in this cycle.
+        For each input: its symbol, and that the symbol goes to all its outputs.
     targets, owner : as in StatusTable
         The status table. No input is connected to the output of its own port.
     space : In(ports)
-        Outputs that can take a symbol.
+        Outputs that take a symbol; if ``late``, in the next cycle.
+    coming, ahead : as in StatusTable
+        Only if ``late``: the table of the next cycle.
     listened, blocked : Out(ports), Out(ports)
-        Inputs to which outputs listen; inputs one of whose outputs cannot take a symbol.
+        Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
+        whose connection has ended in the cycle before.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output: the symbol of its input, and that the symbol comes in this cycle.
 
     Timing
     ------
-    Combinational.
+    Combinational but for ``late``.
 
     Raises
     ------
@@ -50,10 +54,10 @@ class Crossbar(wiring.Component):
         If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports, early=False):
+    def __init__(self, ports, late=False):
         check_ports(ports)
         self.ports = ports
-        self.early = early
+        self.late = late
         super().__init__(
             {
                 "beat": In(CrossbarBeat).array(ports),
@@ -61,6 +65,8 @@ class Crossbar(wiring.Component):
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
+                "coming": In(ports).array(ports),
+                "ahead": In(ports).array(ports),
                 "listened": Out(ports),
                 "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
@@ -71,26 +77,23 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         ports = range(self.ports)
-        beats = [beat.as_value() for beat in self.beat]
-        outputs = [self.targets[i] & ~(1 << i) for i in ports]
-        m.d.comb += [
-            self.push.eq(reduce(or_, (Mux(self.move[i], outputs[i], 0) for i in ports))),
-            self.listened.eq(Cat(mask.any() for mask in outputs)),
-            self.blocked.eq(Cat((mask & ~self.space).any() for mask in outputs)),
-        ]
+        # The masks that the selectors obey, without an input's own port.
+        masks = [self.targets[i] & ~(1 << i) for i in ports]
+        domain = m.d.sync if self.late else m.d.comb
+        for i, mask in enumerate(masks):
+            targets = self.coming[i] & ~(1 << i) if self.late else mask
+            # A connection that has just ended may still block if ``late``: whether it ends is known late in the cycle.
+            ahead = self.ahead[i] & ~(1 << i) if self.late else mask
+            domain += [self.listened[i].eq(targets.any()), self.blocked[i].eq((ahead & ~self.space).any())]
+        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]
-            if self.early:
-                # Each LUT takes two inputs. The pairs are kept: where timing is easy, a synthesis would save a few LUTs
-                # by longer chains.
-                pairs = []
-                for n in range(0, len(others), 2):
-                    pair = Signal(len(beats[0]), name=f"pair_{o}_{n // 2}", attrs={"keep": 1})
-                    m.d.comb += pair.eq(
-                        reduce(or_, (beats[i] & self.targets[i][o].replicate(len(pair)) for i in others[n : n + 2]))
-                    )
-                    pairs.append(pair)
-                m.d.comb += self.out[o].eq(reduce(or_, pairs))
+            beats = {i: self.beat[i].as_value() for i in others}
+            if self.late:
+                # Each LUT takes two inputs.
+                m.d.comb += self.out[o].eq(
+                    reduce(or_, (beat & masks[i][o].replicate(len(beat)) for i, beat in beats.items()))
+                )
                 continue
             with m.Switch(self.owner[o]):
                 for i in others[:-1]:
@@ -98,4 +101,6 @@ class Crossbar(wiring.Component):
                         m.d.comb += self.out[o].eq(beats[i])
                 with m.Default():
                     m.d.comb += self.out[o].eq(beats[others[-1]])
+        if platform == "formal":
+            self.probes = SimpleNamespace(masks=masks)
         return m

@@ -122,7 +122,7 @@ class Hub(wiring.Component):
     def _make_parts(self, m):
         """The parts that are there once for all ports."""
         m.submodules.central = _core(self._central)
-        m.submodules.crossbar = _core(Crossbar(self.ports, early=self.profile.direct))
+        m.submodules.crossbar = _core(Crossbar(self.ports, late=self.profile.pipelined))
         m.submodules.reply_bus = _core(ReplyBus(self.ports))
         m.submodules.neighbours = _core(Neighbours(self.ports))
         m.submodules.watchdog = _core(Watchdog(self.ports))
@@ -147,8 +147,8 @@ class Hub(wiring.Component):
         a cycle later."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
         m.submodules[f"register_{n}"] = register = InputRegister()
-        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, self.queue, bypass=self.profile.direct))
-        m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.direct))
+        m.submodules[f"input_{n}"] = source = _core(InputPort(self.ports, n, self.queue, bypass=self.profile.pipelined))
+        m.submodules[f"output_{n}"] = sink = _core(OutputPort(register=not self.profile.pipelined))
         wiring.connect(m, source.control, central.port[n])
         wiring.connect(m, source.reply_source, reply_bus.source[n])
         wiring.connect(m, source.answer, sink.answer)
@@ -167,11 +167,14 @@ class Hub(wiring.Component):
     def _wire_register(self, m, s, n, register, sink, local):
         """The input register of port ``n``: from the fiber, or from the port's own output in loop back."""
         pin = getattr(self, f"port_{n}")
+        # A copy of the reset for each port: the reset itself goes to every register of the HUB, which takes 4 ns.
+        reset = Signal(init=1, name=f"reset_{n}", attrs={"keep": 1})
+        m.d.sync += reset.eq(m.submodules.central.reset_hub)
         m.d.comb += [
             register.rx_payload.eq(pin.rx.payload),
             register.rx_valid.eq(pin.rx.valid),
-            register.enabled.eq(local["enabled"] | s.reset),
-            register.looped.eq(local["looped"] & ~s.reset),
+            register.enabled.eq(local["enabled"] | reset),
+            register.looped.eq(local["looped"] & ~reset),
             register.loop_symbol.eq(sink.loop_symbol),
             register.loop_valid.eq(sink.loop_valid),
             s.arrived[n].eq(register.valid),
@@ -196,9 +199,12 @@ class Hub(wiring.Component):
             s.held[n].eq(source.held),
             central.errors[n].eq(source.errors),
             central.level[n].eq(source.level),
+            central.named[n].eq(source.named),
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),
+            crossbar.coming[n].eq(central.coming[n]),
+            crossbar.ahead[n].eq(central.ahead[n]),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),

@@ -51,6 +51,7 @@ class _Signals:
         # The pick, and from t + 1 on the picked port.
         self.turns = Arbiter(ports)
         self.asks = Signal(ports)  # ports whose neighbours are to be asked
+        self.asked_anew = Signal(ports, reset_less=True)  # ports that were to be asked since the pick
         self.were_asks = Signal(ports, reset_less=True)  # ``asks`` as they were at the pick
         self.origin = Signal(ports)  # the picked port, one-hot
         self.asking = Signal()  # the bus asks its neighbour
@@ -173,12 +174,16 @@ class ReplyBus(wiring.Component):
             m.d.sync += [s.origin.eq(s.turns.pick), s.place.eq(s.turns.asks.any()), s.were_asks.eq(s.asks)]
         with m.Else():
             m.d.sync += s.place.eq(s.place + 1)
-        m.d.sync += s.asks.eq(s.asks & ~(s.turns.pick & picks.replicate(self.ports)) | self.ask)
+        # A port that is to be asked again since the pick stays.
+        m.d.sync += [
+            s.asked_anew.eq(self.ask | Mux(s.place == 1, s.asked_anew, 0)),
+            s.asks.eq(s.asks & ~Mux((s.place == 2) & s.read_asking, s.origin & ~s.asked_anew, 0) | self.ask),
+        ]
         m.d.comb += s.asking.eq((s.origin & s.were_asks).any())
         for n in range(self.ports):
             m.d.comb += [
                 self.source[n].place.eq(s.place),
-                self.source[n].pop.eq(s.origin[n] & (s.place == _LAST) & ~s.asking),
+                self.source[n].pop.eq(s.origin[n] & (s.place == _LAST) & ~s.read_asking),
             ]
 
     def _read(self, m, s):

@@ -86,11 +86,12 @@ void Hub::edge() {
 // Whether anything may happen without a symbol.
 bool Hub::is_busy() const {
     const Mask ports = arriving_ | queued_ | sending_ | closing_ | recovered_ | expired_ | pending_ | resume_next_ |
-                       resume_later_ | asking_ | taken_down_ | sources_ | halting_ | told_.any();
+                       picked_ | picked_before_ | asking_ | taken_down_ | sources_ | halting_ | told_.any();
     const Mask held = connecting_ | locking_ | partial_;
-    const bool orders = decided_.valid || before_.valid || stages_[0].valid || stages_[1].valid || stages_[2].valid;
+    bool orders = chosen_.valid || decided_.valid || before_[0].valid || before_[1].valid;
+    for (const Order& order : stages_) orders |= order.valid;
     const bool watched = log_ && (held || held_);
-    const bool supervised = work_.active || waiting_.valid || finishing_.valid || finished_.valid || frozen_;
+    const bool supervised = work_.active || waiting_.valid || finishing_.valid || finished_.valid || frozen_ || thaws_;
     return ports || watched || connected_ != connected_shown_ || locked_ != locked_shown_ || orders ||
            supervised || flights_[0].valid || flights_[1].valid || !counted_.empty() || record_.running() ||
            moved_;
@@ -148,6 +149,7 @@ void Hub::step() {
     rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
     ready_bit_ = (ready_bit_ | reaches_.ready_set | heard_) & ~lowered;
     record_.ends(expired_, closed_before, unlocked_);
+    look_up();
     commit_tables();
     commit_locks();
     watch(held);
@@ -283,6 +285,7 @@ void Hub::commit_tables() {
     if (pulses_.enter_input != NOBODY) {
         const unsigned o = pulses_.enter_output;
         add(connected_, o);
+        add(connected_shown_, o);
         owners_[o] = pulses_.enter_input;
         add(port_[pulses_.enter_input].targets, o);
         add(connecting_, pulses_.enter_input);
@@ -302,14 +305,18 @@ void Hub::commit_tables() {
 void Hub::commit_locks() {
     locked_shown_ = locked_;
     const LockChange& change = pulses_.lock;
+    const auto set_lock = [&](unsigned output, bool locks) {
+        locks_changed_ = true;  // a lock may go from holder to holder
+        set(locked_, output, locks);
+        set(locked_shown_, output, locks);
+    };
+    const bool gives_back = pulses_.given_back != NOBODY;
+    if (gives_back) set_lock(pulses_.given_back, false);
     if (change.valid) {
-        vain_ = false;  // a lock may go from holder to holder
-        const bool locks = change.holder != NOBODY;
-        set(locked_, change.output, locks);
-        set(locked_shown_, change.output, locks);
-        if (locks) lockers_[change.output] = change.holder;
+        set_lock(change.output, change.holder != NOBODY);
+        if (change.holder != NOBODY) lockers_[change.output] = change.holder;
     }
-    if (!change.valid && !(pulses_.release & locking_)) return;
+    if (!change.valid && !gives_back && !(pulses_.release & locking_)) return;
     locking_ = Mask();
     each(locked_, [&](unsigned o) {
         if (has(pulses_.release, lockers_[o])) {

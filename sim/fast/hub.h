@@ -38,10 +38,13 @@ class Hub : private HubState {
 
     // Central controller.
     void control();
+    void enter();
     void decide();
-    void check(Mask but);
-    bool takes(const Order& decision, bool is_last, unsigned port, bool had) const;
+    void look_up();
+    void check();
+    bool takes(const Order& decision, bool is_recent, unsigned port, bool had) const;
     void form_order();
+    void record(const Order& order);
     std::uint8_t refusal(const Order& order) const;
     void answer(Order& order);
     void act(Order& order);

@@ -1,9 +1,10 @@
 // The central controller of a fast HUB: decisions, answers, and what user commands do. docs/hub.md, "Controller and
 // status table".
 //
-// A port gives a command in cycle t. It is checked in t + 1 and in each cycle from then on, and decided in t + 2 at the
-// earliest. The answer is looked up in the cycle after the decision, the effect comes one cycle later, and the response
-// three cycles later. An open or a lock lets the port go on two cycles after the decision.
+// A port gives a command in cycle t. It is looked up in the tables in t and checked in t + 1, and so on in each cycle,
+// picked in t + 2 at the earliest and decided in the cycle after that. An open or a lock lets the port go on in the
+// cycle after the decision; in this cycle the answer is looked up, and a lock is taken. Other effects come one cycle
+// later, and the response four cycles later.
 
 #include "hub.h"
 
@@ -73,8 +74,7 @@ bool is_supervisor_command(std::uint8_t op) {
 
 // A cycle of the controller.
 void Hub::control() {
-    resumes_ = resume_later_;
-    resume_later_ = resume_next_;
+    resumes_ = resume_next_;
     resume_next_ = Mask();
     std::size_t kept = 0;
     for (const Counted& error : counted_) {
@@ -88,82 +88,111 @@ void Hub::control() {
     response_port_ = NOBODY;
     if (finished_.valid) respond(finished_);
     finished_.valid = false;
-    if (stages_[2].valid) respond(stages_[2]);
+    if (stages_[3].valid) respond(stages_[3]);
+    stages_[3] = stages_[2];
     stages_[2] = stages_[1];
+    if (stages_[2].valid && unlocks(stages_[2].op) && !stages_[2].error) pulses_.given_back = stages_[2].param;
+    unlocked_by_order_ = NOBODY;
     stages_[1].valid = false;
     if (stages_[0].valid) act(stages_[0]);
     stages_[0].valid = false;
     if (decided_.valid) form_order();
     pending_ |= asked_;
-    if (pending_ || decided_.valid || before_.valid || frozen_) decide();
+    before_[1] = before_[0];
+    before_[0] = decided_;
+    decided_ = chosen_;
+    chosen_.valid = false;
+    if (decided_.valid) enter();
+    given_up_ |= pending_ & expired_;
+    if (pending_ || decided_.valid || before_[0].valid || before_[1].valid || picked_ || frozen_) decide();
+    if (decided_.valid) {
+        pending_ &= ~one(decided_.port);
+        given_up_ &= ~one(decided_.port);
+    }
+    ready_seen_ = ready_bit_ & (~starting_ | rising_);
+}
+
+// What the decision of this cycle does at once.
+void Hub::enter() {
+    decided_.expired = has(given_up_, decided_.port);
+    if (opens(decided_.op) || locks(decided_.op)) resume_next_ = one(decided_.port);
+    if (!decided_.entered) return;
+    pulses_.enter_input = decided_.port;
+    pulses_.enter_output = decided_.param;
+    count(decided_.port, hub::CounterId::OPENED);
 }
 
 // Picks one command that was checked in the cycle before, and checks all anew.
 void Hub::decide() {
     const bool freeze = frozen_ || (decided_.valid && decided_.supervisor);
-    const Mask wishes = can_ | at_once_;
-    Order chosen;
-    Mask turn;
-    each(pending_ & expired_, [&](unsigned n) {
-        if (requests_[n].first < now_) add(given_up_, n);
-    });
+    // The pick is known too late in its cycle to keep a command from being checked twice more.
+    const Mask wishes = frozen_ ? Mask() : (can_ | at_once_) & ~picked_ & ~picked_before_;
+    picked_before_ = picked_;
+    picked_ = Mask();
     if (wishes) {
         const Mask later = wishes & from(last_ + 1);
         const unsigned n = lowest(later ? later : wishes);
-        turn = one(n);
+        picked_ = one(n);
+        last_ = n;
         const Request& request = requests_[n];
         const bool had = has(had_, n);
         const bool done = has(can_, n) && !takes(decided_, true, n, had);
-        if (done || has(at_once_, n)) {
-            last_ = n;
-            chosen.valid = true;
-            chosen.port = static_cast<std::uint8_t>(n);
-            chosen.op = request.op;
-            chosen.param = request.param;
-            chosen.done = done;
-            chosen.had = had;
-            chosen.entered = done && opens(request.op) && !had;
-            chosen.supervisor = request.op & hub::SUPERVISOR && has(allowed_, n);
-        }
+        chosen_ = Order();
+        chosen_.valid = done || has(at_once_, n);
+        chosen_.port = static_cast<std::uint8_t>(n);
+        chosen_.op = request.op;
+        chosen_.param = request.param;
+        chosen_.done = done;
+        chosen_.had = had;
+        chosen_.entered = done && opens(request.op) && !had;
+        chosen_.supervisor = request.op & hub::SUPERVISOR && has(allowed_, n);
     }
-    can_ = at_once_ = Mask();
-    if (!freeze) check(turn);
-    if (chosen.valid) {
-        pending_ &= ~turn;
-        if (opens(chosen.op) || locks(chosen.op)) resume_next_ = turn;
-        if (chosen.entered) {
-            pulses_.enter_input = chosen.port;
-            pulses_.enter_output = chosen.param;
-            count(chosen.port, hub::CounterId::OPENED);
-        }
-    }
-    frozen_ = freeze && !(finishing_.valid && !work_.active);
-    before_ = decided_;
-    decided_ = chosen;
+    check();
+    frozen_ = freeze && !thaws_;
+    thaws_ = finishing_.valid && !work_.active;
 }
 
-// Which commands can be done now. `but` is the one that has just had its turn.
-void Hub::check(Mask but) {
-    const Mask ready = ready_bit_ & (~starting_ | rising_);
-    const Mask asking = pending_ & ~but;
-    // If nothing has changed, nothing can be done still.
-    const Grounds grounds{asking, connected_, connected_shown_, locked_shown_, enabled_, ready, giving_up_};
-    if (vain_ && !decided_.valid && !before_.valid && grounds == grounds_) return;
+// What the tables say of each command that asks; a check looks at it in the next cycle.
+void Hub::look_up() {
+    const Mask asking = pending_ | asked_;
+    const Grounds grounds{asking, connected_, connected_shown_, locked_shown_, enabled_};
+    if (!asking || (!asked_ && !locks_changed_ && grounds == grounds_)) return;
     grounds_ = grounds;
-    had_ = Mask();
+    locks_changed_ = false;
+    looked_up_ = true;
+    seen_ = Seen();
     each(asking, [&](unsigned n) {
+        const unsigned name = requests_[n].param & (names_ - 1);
+        if (has(port_[n].targets, name)) add(seen_.mine, n);
+        if (!has(connected_shown_, name)) add(seen_.idle, n);
+        if (!has(locked_shown_, name) || lockers_[name] == n) add(seen_.free, n);
+        if (has(enabled_, name)) add(seen_.usable, n);
+    });
+}
+
+// Which commands can be done now.
+void Hub::check() {
+    const bool quiet = !decided_.valid && !before_[0].valid && !before_[1].valid;
+    const bool changed = ready_checked_ != ready_seen_ || given_checked_ != giving_up_ || looked_up_;
+    // If nothing has changed, nothing can be done still.
+    if (vain_ && quiet && !changed) return;
+    ready_checked_ = ready_seen_;
+    given_checked_ = giving_up_;
+    looked_up_ = false;
+    can_ = at_once_ = had_ = Mask();
+    each(pending_, [&](unsigned n) {
         const Request& request = requests_[n];
         const std::uint8_t op = request.op;
         const unsigned name = request.param & (names_ - 1);
         const bool bad = request.param >= ports_ || ((opens(op) || locks(op)) && request.param == n);
-        const bool mine = has(port_[n].targets, name);
-        const bool is_free = !has(locked_shown_, name) || lockers_[name] == n;
-        const bool usable = has(enabled_, name);
-        const bool may_start = has(ready, name);
+        const bool mine = has(seen_.mine, n);
+        const bool is_free = has(seen_.free, n);
+        const bool usable = has(seen_.usable, n);
+        const bool may_start = has(ready_seen_, name);
         const bool waiting = waits(op);
         bool can = false;
         if (opens(op)) {
-            can = usable && (mine || (is_free && !has(connected_shown_, name))) && (may_start || !(op & hub::TEST));
+            can = usable && (mine || (is_free && has(seen_.idle, n))) && (may_start || !(op & hub::TEST));
         } else if (locks(op)) {
             can = usable && is_free;
         } else {
@@ -171,45 +200,62 @@ void Hub::check(Mask but) {
         }
         const bool hopeless = (opens(op) || locks(op)) && !usable;
         if (bad || hopeless || !waiting || has(giving_up_, n)) add(at_once_, n);
-        if (can && !bad && !takes(decided_, true, n, mine) && !takes(before_, false, n, mine)) add(can_, n);
+        const bool taken = takes(decided_, true, n, mine) || takes(before_[0], true, n, mine) ||
+                           takes(before_[1], false, n, mine);
+        if (can && !bad && !taken) add(can_, n);
         if (mine) add(had_, n);
     });
     vain_ = !(can_ | at_once_);
 }
 
-// Whether `decision`, the one of the cycle before or of that before it, took what the command of port `n` wants.
-bool Hub::takes(const Order& decision, bool is_last, unsigned n, bool had) const {
+// Whether `decision` took what the command of port `n` wants. It is one of the last two, or only its lock counts.
+bool Hub::takes(const Order& decision, bool is_recent, unsigned n, bool had) const {
     if (!decision.valid || !decision.done) return false;
     const Request& request = requests_[n];
     if ((decision.param - request.param) & (names_ - 1)) return false;
     const bool lasts = takes_lock(decision.op);
     const bool open = opens(request.op);
     if (had && open) return false;
-    if (!is_last) return (open || locks(request.op)) && lasts;
+    if (!is_recent) return (open || locks(request.op)) && lasts;
     return (open && (opens(decision.op) || lasts)) || (locks(request.op) && lasts);
 }
 
 // -- answers ----------------------------------------------------------------------------------------
 
-// Input that holds the lock on an output, as an order finds it that may stand right behind another one; or NOBODY.
+// Input that holds the lock on an output, as an order finds it behind the two before, which may end it; or NOBODY.
 std::uint8_t Hub::lock_holder(unsigned output) const {
-    if (pulses_.lock.valid && pulses_.lock.output == output) return pulses_.lock.holder;
+    if (output == unlocked_by_order_ || output == pulses_.given_back) return NOBODY;
     return has(locked_shown_, output) ? lockers_[output] : NOBODY;
 }
 
-// What the decision of the cycle before is answered.
+// What the decision of the cycle before is answered. A lock is taken, and the event is recorded.
 void Hub::form_order() {
     Order order = decided_;
     const unsigned name = order.param & (names_ - 1);
-    order.expired = has(given_up_, order.port);
-    drop(given_up_, order.port);
     const bool holds = has(locked_shown_ & all_, name);
     order.had = order.done && ((opens(order.op) && !order.entered) || (takes_lock(order.op) && holds));
     order.free = name >= ports_ || !has(connected_shown_, name) || owners_[name] == order.port;
     order.error = refusal(order);
     order.value = order.param;
     if (!order.error) answer(order);
+    if (order.done && takes_lock(order.op)) pulses_.lock = {true, order.param, order.port};
+    record(order);
     stages_[0] = order;
+}
+
+void Hub::record(const Order& order) {
+    const std::uint8_t op = order.op;
+    if (order.supervisor) return;
+    hub::Event event = hub::Event::NOTHING;
+    if (opens(op)) {
+        if (!order.had) event = order.done ? hub::Event::OPENED : hub::Event::REFUSED;
+    } else if (is_lock(op)) {
+        if (!order.done) event = hub::Event::REFUSED;
+        if (order.done && takes_lock(op) && !order.had) event = hub::Event::LOCKED;
+    } else if (unlocks(op) && !order.error) {
+        event = hub::Event::UNLOCKED;
+    }
+    if (event != hub::Event::NOTHING) record_.decision(event, order.port, order.param);
 }
 
 std::uint8_t Hub::refusal(const Order& order) const {
@@ -273,26 +319,15 @@ void Hub::answer(Order& order) {
 
 // What an order does in the cycle behind its answer.
 void Hub::act(Order& order) {
-    const std::uint8_t op = order.op;
     const unsigned o = order.param;
-    hub::Event event = hub::Event::NOTHING;
     if (order.supervisor) {
         waiting_ = order;
-    } else if (opens(op)) {
-        if (!order.had) event = order.done ? hub::Event::OPENED : hub::Event::REFUSED;
-    } else if (is_lock(op)) {
-        if (order.done && takes_lock(op)) {
-            pulses_.lock = {true, order.param, order.port};
-            if (!order.had) event = hub::Event::LOCKED;
-        }
-        if (!order.done) event = hub::Event::REFUSED;
-    } else if (!order.error) {
-        switch (op) {
+        return;
+    }
+    if (!order.error) {
+        switch (order.op) {
             case hub::UNLOCK:
-            case hub::UNLOCK_REPLY:
-                pulses_.lock = {true, order.param, NOBODY};
-                event = hub::Event::UNLOCKED;
-                break;
+            case hub::UNLOCK_REPLY: unlocked_by_order_ = order.param; break;
             case hub::UNLOCK_MINE: add(pulses_.release, order.port); break;
             case hub::STATUS_KIND: order.value = port_[o].neighbour_kind; break;
             case hub::STATUS_NEIGHBOUR:
@@ -304,8 +339,7 @@ void Hub::act(Order& order) {
             default: break;
         }
     }
-    if (event != hub::Event::NOTHING) record_.decision(event, order.port, o);
-    if (!order.supervisor) stages_[1] = order;
+    stages_[1] = order;
 }
 
 // The response reaches the port, and what acts on ready bits happens.

@@ -334,7 +334,7 @@ void Hub::execute(unsigned n, HubPort& p) {
     }
     p.asked = true;
     p.state = Head::WAIT;
-    requests_[n] = {p.op, p.param, now_ + 1};
+    requests_[n] = {p.op, p.param};
     add(asked_, n);
 }
 

@@ -1,5 +1,7 @@
 #include "hub_record.h"
 
+#include <algorithm>
+
 namespace nectar::fast {
 
 void HubRecord::start(std::int64_t now) {
@@ -29,8 +31,8 @@ void HubRecord::write(hub::Event kind, unsigned input, unsigned output) {
 }
 
 void HubRecord::tick(std::int64_t now) {
-    shown_ = written_;
-    written_ = events_.size();
+    std::copy(shown_ + 1, shown_ + DELAY + 1, shown_);
+    shown_[DELAY] = events_.size();
     if (!running_) return;
     time_ = now - begin_;
     if (decisions_.empty() && !timed_out_ && !closed_ && !unlocked_) return;
@@ -67,15 +69,16 @@ void HubRecord::tick(std::int64_t now) {
 }
 
 std::uint8_t HubRecord::byte(unsigned place) const {
-    if (first_ >= shown_ || place >= hub::EVENT_BYTES) return 0;
+    if (first_ >= shown_[0] || place >= hub::EVENT_BYTES) return 0;
     return static_cast<std::uint8_t>(events_[first_] >> 8 * (hub::EVENT_BYTES - 1 - place));
 }
 
 void HubRecord::pop() {
-    if (first_ < shown_) ++first_;
+    if (first_ < shown_[0]) ++first_;
     if (first_ == events_.size()) {
         events_.clear();
-        first_ = shown_ = written_ = 0;
+        first_ = 0;
+        std::fill(shown_, shown_ + DELAY + 1, 0);
     }
 }
 

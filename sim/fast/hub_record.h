@@ -47,8 +47,8 @@ class HubRecord {
     Mask unlocked_;
     std::vector<std::uint64_t> events_;   // 40 bits each
     std::size_t first_ = 0;               // the oldest of them
-    std::size_t shown_ = 0;               // end of those that can be read
-    std::size_t written_ = 0;             // and of those that can be in the next cycle
+    static constexpr unsigned DELAY = 4;  // cycles until one that was written can be read
+    std::size_t shown_[DELAY + 1] = {};   // end of those that can be read, in this cycle and in the next ones
 };
 
 }  // namespace nectar::fast

@@ -18,7 +18,6 @@ constexpr std::uint8_t NOBODY = 0xFF;
 struct Request {
     std::uint8_t op;
     std::uint8_t param;
-    std::int64_t first;  // cycle in which it is checked first
 };
 // A decision, and what becomes of it.
 struct Order {
@@ -40,11 +39,18 @@ struct LockChange {
     std::uint8_t output = 0;
     std::uint8_t holder = NOBODY;
 };
-// What decides whether commands can be done.
+// What the tables say of commands depends on this.
 struct Grounds {
-    Mask pending, connected, connected_shown, locked_shown, enabled, ready, giving_up;
+    Mask asking, connected, connected_shown, locked_shown, enabled;
 
     bool operator==(const Grounds& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
+};
+// What the tables say of the output that a command names: ports whose commands find it so.
+struct Seen {
+    Mask mine;    // connected to the port
+    Mask idle;    // connected to nobody
+    Mask free;    // locked by nobody else
+    Mask usable;  // enabled
 };
 // A supervisor command that is carried out.
 struct Supervision {
@@ -85,6 +91,7 @@ struct Pulses {
     Mask moved;
     Mask pushed;       // outputs that got a symbol from the crossbar
     LockChange lock;
+    std::uint8_t given_back = NOBODY;  // output whose lock ends
     std::uint8_t enter_input = NOBODY;
     std::uint8_t enter_output = 0;
     bool reset_hub = false;
@@ -138,23 +145,33 @@ struct HubState {
     // Controller.
     Request requests_[MOST_PORTS];
     Mask pending_;
-    Grounds grounds_;      // of the last check,
-    bool vain_ = false;    // which found nothing that can be done
+    Grounds grounds_;      // of the last look at the tables,
+    Seen seen_;            // and what it found
+    bool looked_up_ = false;      // since the last check
+    bool locks_changed_ = false;  // since the last look
+    Mask ready_seen_;      // outputs that are ready, in the cycle before
+    Mask ready_checked_;   // what the last check looked at, but for the tables
+    Mask given_checked_;
+    bool vain_ = false;    // it found nothing that can be done
     Mask can_;
     Mask at_once_;
     Mask had_;
     Mask giving_up_;
-    Mask given_up_;    // met by the watchdog while they waited
+    Mask given_up_;        // met by the watchdog while they waited
     unsigned last_ = 0;
-    Order decided_;        // in the cycle before
-    Order before_;         // and in the one before that
-    Order stages_[3];      // orders in the cycles behind
+    Mask picked_;          // in the cycle before
+    Mask picked_before_;   // and in the one before that
+    Order chosen_;         // what was picked
+    Order decided_;        // in this cycle
+    Order before_[2];      // in the cycles before, the last first
+    Order stages_[4];      // orders in the cycles behind
+    std::uint8_t unlocked_by_order_ = NOBODY;  // output whose lock an order gives back
     Mask resumes_;
     Mask resume_next_;
-    Mask resume_later_;
     std::uint8_t response_port_ = NOBODY;
     Order response_;
     bool frozen_ = false;
+    bool thaws_ = false;   // the last supervisor command was finished in the cycle before
 
     // Supervisor.
     Supervision work_;

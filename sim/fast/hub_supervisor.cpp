@@ -1,7 +1,7 @@
 // Supervisor commands of a fast HUB, and what its monitor shows. docs/hub.md, "Supervisor commands"; docs/monitor.md.
 //
-// A command that is handed over in cycle t takes effect in t + 3 and is finished in t + 9. Another one that comes
-// meanwhile begins in t + 8.
+// A command that is handed over in cycle t takes effect in t + 4 and is finished in t + 10. Another one that comes
+// meanwhile begins in t + 9.
 
 #include "hub.h"
 
@@ -9,7 +9,7 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr std::int64_t LOOK = 2, ACT = 3, FLAGS = 4, ENTER = 7, NEXT = 8;
+constexpr std::int64_t LOOK = 2, ACT = 4, FLAGS = 5, RECORD = 8, NEXT = 9;
 
 bool is_forced(std::uint8_t op) {
     switch (op) {
@@ -37,16 +37,16 @@ void Hub::supervise() {
                 if (order.op == hub::MONITOR_READ_REPLY && shows) order.value = flags(order.param);
                 break;
             }
-            case ENTER:
+            case RECORD:
                 if (work_.enters) {
-                    pulses_.enter_input = work_.order.port;
-                    pulses_.enter_output = work_.order.param & ~hub::FORCE;
-                    count(work_.order.port, hub::CounterId::OPENED);
+                    record_.decision(hub::Event::OPENED, work_.order.port, work_.order.param & 0x7Fu);
                 }
                 break;
             case NEXT:
                 if (work_.enters) {
-                    record_.decision(hub::Event::OPENED, work_.order.port, work_.order.param & 0x7Fu);
+                    pulses_.enter_input = work_.order.port;
+                    pulses_.enter_output = work_.order.param & ~hub::FORCE;
+                    count(work_.order.port, hub::CounterId::OPENED);
                 }
                 finishing_ = work_.order;
                 work_.active = false;

@@ -70,7 +70,7 @@ between = ["CAB3", "HUB2.P0"]
 @pytest.mark.nightly
 @pytest.mark.parametrize("ports", [4, 16])
 def test_the_modern_profile_is_the_same_program_on_a_faster_nectar(send, tmp_path_factory, ports):
-    """HUBs at 100 MHz that take at most 4 cycles to set up and transfer, and fibers of 640 Mbit/s (sim/profile.py)."""
+    """HUBs at 100 MHz that take at most 6 cycles to set up and transfer, and fibers of 640 Mbit/s (sim/profile.py)."""
     topology = tmp_path_factory.mktemp("topology") / "small.toml"
     topology.write_text(SMALL)
     build.library(boards_of((ports,), "modern"))

@@ -22,8 +22,8 @@ class CentreProof(wiring.Component):
     """A centre to which ports give any command, though none that resets the HUB, at any time when they have been
     answered."""
 
-    def __init__(self, ports, backplane):
-        self.central = Central(ports, backplane)
+    def __init__(self, ports):
+        self.central = Central(ports, 1)
         self.ports = ports
         super().__init__({})
 
@@ -59,10 +59,10 @@ PROOFS = [
         "an output has one input whatever is forced, and each command one response, in the first cycles after a reset",
         "H10",
         holds={
-            "15 cycles": Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=15),
-            "26 cycles": Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26, nightly=True),
+            "15 cycles": Attempt(lambda: CentreProof(3), mode="bmc", depth=15),
+            "26 cycles": Attempt(lambda: CentreProof(3), mode="bmc", depth=26, nightly=True),
         },
-        search=Attempt(lambda: CentreProof(3, 0), mode="bmc", depth=26),
+        search=Attempt(lambda: CentreProof(3), mode="bmc", depth=26),
         everyday=0,
         faults={
             "two supervisor commands in a row get one response": Fault(

@@ -3,6 +3,8 @@
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Cat, Mux, Signal
 
+from ...hdl.hub.messages import index_bits
+
 __all__ = ["commanding_ports", "of_all_ports"]
 
 
@@ -42,6 +44,7 @@ def commanding_ports(m, dut):
         m.d.comb += [
             now.eq(Mux(outstanding[n], kept, AnySeq(16))),
             port.request.eq(now),
+            dut.named[n].eq(1 << port.request.param[: index_bits(ports)]),
             port.request_valid.eq(AnySeq(1) & ~outstanding[n]),
             port.close_one.eq(AnySeq(1) & ~outstanding[n] & ~port.request_valid),
             dut.errors[n].eq(AnySeq(9)),

@@ -8,10 +8,12 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.commands import RETRY, SUPERVISOR, TEST, Op
+from ...hdl.hub.commands import RETRY, TEST, Op
+from ...hdl.hub.control.arbiter import Arbiter
 from ...hdl.hub.control.controller import Controller
 from ...hdl.hub.control.locks import Locks
 from ...hdl.hub.control.status_table import StatusTable
+from ...hdl.hub.messages import index_bits
 from .arbiter import waiting
 from .faults import Fault
 from .locks import lock_properties
@@ -29,7 +31,6 @@ def _is_in(value, ops):
 
 _OPENS = [op for op in Op if Op.OPEN <= op <= Op.TEST_OPEN_RETRY_REPLY]
 _LOCKS = [Op.LOCK, Op.LOCK_REPLY, Op.LOCK_RETRY, Op.LOCK_RETRY_REPLY]
-_USER = [op for op in Op if not op & SUPERVISOR]
 
 
 class ControllerProof(wiring.Component):
@@ -57,12 +58,25 @@ class ControllerProof(wiring.Component):
         m.d.comb += answered.eq(AnySeq(ports) & decided)
         m.d.sync += [
             outstanding.eq((outstanding | dut.request_valid) & ~answered),
-            decided.eq((decided | probes.turns.pick & probes.counts) & ~answered),
+            decided.eq((decided | dut.decided) & ~answered),
         ]
-        # A lock is taken two cycles after its decision.
-        unlocks, locks_now, named, locker = Signal(), Signal(), Signal(ports), Signal(ports)
-        m.d.sync += [locks_now.eq(dut.decided.any() & dut.order.locks), named.eq(dut.place), locker.eq(dut.decided)]
+        # The decision of this cycle, and those of the two cycles before. A lock is taken in the cycle behind its
+        # decision.
+        opens_now, locks_now, opened, locked, locked_before = (
+            Signal(name=name) for name in ("opens_now", "locks_now", "opened", "locked", "locked_before")
+        )
+        place, place_before, locker = Signal(ports, init=1), Signal(ports, init=1), Signal(ports)
         m.d.comb += [
+            opens_now.eq(dut.decided.any() & dut.order.done & _is_in(dut.order.request.op, _OPENS)),
+            locks_now.eq(dut.decided.any() & dut.order.locks),
+        ]
+        m.d.sync += [
+            Cat(opened, locked, locked_before).eq(Cat(opens_now, locks_now, locked)),
+            Cat(place, place_before, locker).eq(Cat(dut.place, place, dut.decided)),
+        ]
+        m.d.comb += [
+            Assert(Cat(opened, locked, locked_before) == Cat(probes.opened, probes.locked, probes.locked_before)),
+            Assert((place == (1 << probes.output)[:ports]) & (place_before == (1 << probes.output_before)[:ports])),
             dut.request_valid.eq(AnySeq(ports) & ~outstanding),
             dut.give_up.eq(AnySeq(ports)),
             dut.expired.eq(AnySeq(ports)),
@@ -72,18 +86,14 @@ class ControllerProof(wiring.Component):
             dut.finished.eq(AnySeq(1)),
             dut.mine.eq(table.mine),
             dut.connected.eq(table.connected),
-            dut.locked.eq(locks.locked),
             table.enter.eq(dut.enter),
             table.entered_input.eq(dut.entered_input),
-            table.entered_output.eq(dut.entered_output),
             table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
             table.close_mine.eq(AnySeq(ports)),
             table.closed.eq(AnySeq(ports)),
-            unlocks.eq(AnySeq(1)),
-            locks.change.eq(Mux(locks_now | unlocks, named, 0)),
-            locks.who.eq(Mux(locks_now, locker, 0)),
-            Assert(locks_now == probes.locked_before),
-            Assert(~locks_now | (named == 1 << probes.output_before)),
+            locks.change.eq(Mux(locked, place, 0)),
+            locks.who.eq(Mux(locked, locker, 0)),
+            locks.give_back.eq(AnySeq(ports)),
             locks.release.eq(AnySeq(ports)),
         ]
         requests = []
@@ -92,11 +102,11 @@ class ControllerProof(wiring.Component):
             m.d.comb += [
                 now.eq(Mux(outstanding[n], kept, AnySeq(16))),
                 dut.request[n].eq(now),
-                table.port[n].eq(dut.request[n].param),
+                table.named[n].eq(1 << dut.request[n].param[: index_bits(ports)]),
+                dut.shut[n].eq(locks.shut[n]),
             ]
             m.d.sync += kept.eq(now)
             requests.append(now)
-            m.d.comb += dut.shut[n].eq(locks.shut[n])
 
         port, o = any_port(m, ports, "any_port"), any_port(m, ports, "any_output")
         table_properties(m, table, port, o)
@@ -105,123 +115,122 @@ class ControllerProof(wiring.Component):
         # The request that is followed, and where it is.
         this = Signal(ports)
         op, param = Signal(8), Signal(8)
-        has_turn, picked = Signal(), Signal()  # a pick may be in vain
-        travels, waits = Signal(self.backplane + 1), Signal()  # the lowest bit of `travels` is the request itself
+        has_turn, told = Signal(), Signal()  # it is picked, perhaps in vain; it is decided
+        travels, waits = Signal(self.backplane), Signal()  # the lowest bit of `travels` is the request itself
         m.d.comb += [
             this.eq(1 << port),
             Cat(param, op).eq(Array(requests)[port]),
             has_turn.eq((probes.turns.pick & this).any()),
-            picked.eq(has_turn & (probes.counts & this).any()),
+            told.eq((dut.decided & this).any()),
             travels[0].eq((dut.request_valid & this).any()),
         ]
-        m.d.sync += [travels[1:].eq(travels), waits.eq((waits | travels[-1]) & ~picked)]
+        m.d.sync += [travels[1:].eq(travels), waits.eq(travels[-1] | waits & ~told)]
         places = Cat(travels[1:], waits, (decided & this).any())
         m.d.comb += [
             Assert((places & (places - 1))[: len(places)] == 0, "a request is in one place"),
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
             Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
-            Assert((probes.waiting & this).any() == waits),
-            *(
-                Assert((register & this).any() == travels[n + 1])
-                for n, register in enumerate(probes.crossing[: self.backplane])
-            ),
-            *(
-                Assert((register & (~outstanding | probes.waiting | decided)) == 0)
-                for register in probes.crossing[: self.backplane]
-            ),
-            *(
-                Assert((one & other) == 0)
-                for n, one in enumerate(probes.crossing[: self.backplane])
-                for other in probes.crossing[:n]
-            ),
-            Assert(((probes.turns.pick | decided) & ~outstanding) == 0),
-            Assert((probes.waiting & ~outstanding) == 0),
-            Assert((probes.waiting & decided) == 0),
+            Assert((probes.asking & this).any() == waits),
+            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(probes.crossing)),
+            *(Assert((register & (~outstanding | probes.asking | decided)) == 0) for register in probes.crossing),
+            *(Assert((one & other) == 0) for n, one in enumerate(probes.crossing) for other in probes.crossing[:n]),
+            Assert(((probes.turns.pick | probes.picked | decided) & ~outstanding) == 0),
+            Assert((probes.picked & ~probes.asking) == 0),
+            Assert((probes.asking & ~outstanding) == 0),
+            Assert((probes.asking & decided) == 0),
         ]
 
         # What docs/hub.md says of it: what the tables and the ready bit allow, and what is decided at once.
         opens, locking, waiting_op, bad, test = (
             Signal(name=name) for name in ("opens", "locking", "waiting_op", "bad", "test")
         )
-        mask, usable, ready, may_take = Signal(ports), Signal(), Signal(), Signal()
+        mask, usable, ready, may_take, has, wants = (
+            Signal(width, name=name)
+            for name, width in (("mask", ports), ("usable", 1), ("ready", 1), ("may_take", 1), ("has", 1), ("wants", 1))
+        )
+        mine = (Array(table.targets)[port] & mask).any()
+        held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
+        shut = (Array(locks.shut)[port] & mask).any()
         m.d.comb += [
             opens.eq(_is_in(op, _OPENS)),
             locking.eq(_is_in(op, _LOCKS)),
             test.eq((op & TEST).any()),
             waiting_op.eq((op == Op.AWAIT_READY_REPLY) | (opens | locking) & (op & RETRY).any()),
-            bad.eq((param >= ports) | (opens | locking | (op == Op.TEST_LOCK_REPLY)) & (param == port)),
+            wants.eq(opens | locking | (op == Op.TEST_LOCK_REPLY)),
+            bad.eq((param >= ports) | wants & (param == port)),
             mask.eq(Mux(param < ports, 1 << param[:7], 0)),
             usable.eq((mask & dut.enabled).any()),
             ready.eq((mask & dut.ready).any()),
-        ]
-        mine = (Array(table.targets)[port] & mask).any()
-        has = opens & mine  # it asks for what it has: that takes nothing
-        held_by_others = [Mux(port == n, 0, held) for n, held in enumerate(locks.held)]
-        free = ((table.connected & mask) == 0) & ((Array(locks.shut)[port] & mask) == 0)
-        checked = Signal()  # its condition is looked at in this cycle
-        had = Signal()  # the input had the output that it names in the cycle before
-        wants = opens | locking | (op == Op.TEST_LOCK_REPLY)
-        # The decision of the cycle before takes the output; it stands in the way of a check, and hits the result of the
-        # check before. The one before that stands in the way of a check, if it is a lock.
-        taken, stands_in_the_way, stood_in_the_way, hits = (
-            Signal(name=name) for name in ("taken", "stands_in_the_way", "stood_in_the_way", "hits")
-        )
-        m.d.comb += [
-            checked.eq((travels[-1] | waits) & ~has_turn & ~probes.freeze),
-            stood_in_the_way.eq(
-                (param[: len(probes.output)] == probes.output_before) & probes.locked_before & wants & ~has
-            ),
-            taken.eq((param[: len(probes.output)] == probes.output) & (probes.opened & opens | probes.locked & wants)),
-            stands_in_the_way.eq(taken & ~has),
-            hits.eq(taken & ~(opens & had)),
+            has.eq(opens & mine),  # it asks for what it has: that takes nothing
             may_take.eq(
                 ~bad
                 & Mux(
                     opens,
-                    usable & (mine | free) & (ready | ~test),
-                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ((Array(locks.shut)[port] & mask) == 0)),
+                    usable & (mine | ~(table.connected & mask).any() & ~shut) & (ready | ~test),
+                    Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ~shut),
                 )
             ),
         ]
-        could, must, was_ready, was_usable, was_allowed = (
-            Signal(name=name) for name in ("could", "must", "was_ready", "was_usable", "was_allowed")
+        # Its check, with the tables of the cycle before. Decisions that these do not show stand in its way: the one of
+        # this cycle, the one before, and the one before that if it is a lock.
+        could_take, was_usable, was_ready, had, stands_in_the_way = (
+            Signal(name=name) for name in ("could_take", "was_usable", "was_ready", "had", "stands_in_the_way")
+        )
+        takes_it = (mask & dut.place).any() & wants & (locks_now | opens_now & opens)
+        m.d.sync += Cat(could_take, was_usable, was_ready, had).eq(Cat(may_take, usable, ready, has))
+        m.d.comb += stands_in_the_way.eq(
+            ~had
+            & (
+                takes_it
+                | (mask & place).any() & wants & (locked | opened & opens)
+                | (mask & place_before).any() & wants & locked_before
+            )
+        )
+        # In the next cycle: it takes part in the turns, or has just been picked. The decision of that cycle may hit it.
+        could, must, had_before, were_ready, were_usable, hits = (
+            Signal(name=name) for name in ("could", "must", "had_before", "were_ready", "were_usable", "hits")
+        )
+        had_turn, had_turn_before, takes_part, picked = (
+            Signal(name=name) for name in ("had_turn", "had_turn_before", "takes_part", "picked")
         )
         m.d.sync += [
-            could.eq(checked & may_take & ~stands_in_the_way & ~stood_in_the_way),
+            could.eq(waits & could_take & ~stands_in_the_way),
             must.eq(
-                checked & (bad | ~waiting_op | (dut.give_up & this).any() | ~usable & (op != Op.AWAIT_READY_REPLY))
+                waits & (bad | ~waiting_op | (dut.give_up & this).any() | ~was_usable & (op != Op.AWAIT_READY_REPLY))
             ),
-            was_ready.eq(ready),
-            was_usable.eq(usable),
-            had.eq((table.mine & this).any()),
-            was_allowed.eq((dut.allowed & this).any()),
+            Cat(had_before, were_ready, were_usable).eq(Cat(had, was_ready, was_usable)),
+            Cat(had_turn, had_turn_before).eq(Cat(has_turn, had_turn)),
         ]
-        takes_part = Signal()
-        m.d.comb += takes_part.eq((probes.turns.asks & this).any())
-        with m.If(opens | locking | (op == Op.AWAIT_READY_REPLY) | (op == Op.TEST_LOCK_REPLY)):
-            m.d.comb += Assert(takes_part == (must | could), "nothing delays what can be decided but the turns")
-        with m.Elif(_is_in(op, _USER)):
-            m.d.comb += Assert(~must | takes_part)
+        done = could & ~hits
         m.d.comb += [
-            Assert(~takes_part | waits),
-            Assert(~(could | must) | waits),
+            hits.eq(takes_it & ~had_before),
+            takes_part.eq((probes.turns.asks & this).any()),
+            picked.eq(has_turn & (done | must)),
+            Assert((probes.picked & this).any() == had_turn),
+            Assert((probes.picked_before & this).any() == had_turn_before),
+            Assert(~takes_part | waits & ~had_turn & ~had_turn_before & ~probes.frozen),
+            Assert(~(could | must) | waits | (decided & this).any()),
         ]
+        with m.If(~had_turn & ~had_turn_before & ~probes.frozen):
+            m.d.comb += Assert(~must | takes_part)
+            with m.If(wants | (op == Op.AWAIT_READY_REPLY)):
+                m.d.comb += Assert(takes_part == (must | could), "nothing delays what can be decided but the turns")
         waited = waiting(m, probes.turns, ports, port)
 
         # How long an output that a waiting open names has been free for it, without pause and with nobody else taking
         # it.
-        usable_for = Signal(range(2 * ports + 4))
+        usable_for = Signal(range(ports + 4))
         with m.If(
-            waits
-            & ~picked
+            (travels[-1] | waits)
+            & ~has_turn
+            & ~had_turn
             & opens
             & (param == o)
             & ~bad
             & usable
             & (ready | ~test)
-            & ~probes.freeze
-            & ~stands_in_the_way
-            & ~stood_in_the_way
+            & ~probes.frozen
+            & (has | ~(takes_it | (mask & place).any() & locked))
             & ~Cat(row.bit_select(o, 1) for row in table.targets).any()
             & ~Cat(row.bit_select(o, 1) for row in held_by_others).any()
         ):
@@ -229,69 +238,57 @@ class ControllerProof(wiring.Component):
         with m.Else():
             m.d.sync += usable_for.eq(0)
         m.d.comb += [
-            Assert((usable_for < 2) | takes_part),
+            Assert((usable_for < 3) | takes_part | probes.frozen),
+            Assert(usable_for <= waited + 3),
             Assert(
-                ~(has_turn & ~picked) | hits & ~must,
-                "a pick is in vain only for what waits, when its output has just been taken",
+                usable_for <= ports + 2,
+                "a retry is picked in the cycle ports + 3 in which its output is free for it at the latest",
             ),
-            Assert(
-                ~(picked & waiting_op) | must | (probes.done & this).any(),
-                "what waits is decided when it is granted, and not before, save at once",
-            ),
-            Assert(
-                usable_for + dut.decided.any() <= 2 * waited + 3, "behind each decision at most one pick is in vain"
-            ),
-            Assert(
-                usable_for <= 2 * ports + 1,
-                "a retry is decided in the cycle 2 * ports + 2 in which its output is free for it at the latest",
-            ),
-            Assert(~(picked & (usable_for >= 2) & ~hits) | (probes.done & this).any(), "and is granted then"),
+            Assert(~(picked & (usable_for >= 3) & ~hits) | done, "and is granted then"),
         ]
 
-        # The decision, and what it does.
-        enters = (dut.enter & this).any()
-        m.d.comb += [
-            Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
-            Assert(
-                ~enters | picked & opens & ~bad & was_usable & (was_ready | ~test),
-                "a connection is entered for an open that was decided, and for no other",
-            ),
-            Assert(~(picked & opens & could & ~hits & ~had) | enters, "and if it can be it is"),
-            Assert(
-                ~(picked & opens & had & ~bad & was_usable & (was_ready | ~test))
-                | (probes.done & this).any() & ~enters,
-                "an open of what the input has is done, whatever else is decided, and enters nothing",
-            ),
+        # The decision, in the cycle behind the pick, and what it does.
+        was_picked, was_done, was_allowed, enters, entered, was_allowed_to = (
+            Signal(name=name)
+            for name in ("was_picked", "was_done", "was_allowed", "enters", "entered", "was_allowed_to")
+        )
+        m.d.sync += [
+            was_picked.eq(picked),
+            was_done.eq(done),
+            enters.eq(picked & done & opens & ~had_before),
+            was_allowed_to.eq(opens & ~bad & were_usable & (were_ready | ~test)),
+            was_allowed.eq((dut.allowed & this).any()),
         ]
-        with m.If(enters & (param == o)):
+        m.d.comb += [
+            entered.eq((dut.enter & this).any()),
+            Assert((dut.enter & (dut.enter - 1))[:ports] == 0, "one connection a cycle"),
+            Assert(dut.opened == dut.enter, "each is told"),
+            Assert(told == was_picked, "every decision is told, in turn, and nothing that was picked in vain"),
+            Assert(~(had_turn & ~told) | (~was_done & waiting_op), "a pick is in vain only for what waits"),
+            Assert(entered == enters, "a connection is entered for an open that is granted, and for no other"),
+            Assert(~entered | was_allowed_to),
+            Assert(~wants | ((dut.resume & this).any() == told), "each port is told when its open or lock is decided"),
+            Assert(~(dut.resume & this).any() | told),
+        ]
+        with m.If(entered & (param == o)):
             m.d.comb += [
                 Assert(sum(row.bit_select(o, 1) for row in table.targets) == 0, "only to an output that is free"),
                 Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "and not locked by another"),
+                Assert(dut.entered_input == port),
             ]
-        was_picked, had_entered, had_done = Signal(), Signal(), Signal()
-        m.d.sync += [was_picked.eq(picked), had_entered.eq(enters), had_done.eq((probes.done & this).any())]
-        with m.If(was_picked):
+        with m.If(told):
             m.d.comb += [
-                Assert(dut.decided == this, "every decision is told, in turn"),
+                Assert(dut.decided == this),
                 Assert((dut.order.request.op == op) & (dut.order.request.param == param) & (dut.order.port == port)),
-                Assert(dut.order.done == had_done),
+                Assert(dut.place == (1 << param[: index_bits(ports)])[:ports]),
                 Assert(dut.order.supervisor == (op[7] & was_allowed), "only who is allowed to supervises"),
-                Assert((dut.opened & this).any() == had_entered),
-                Assert(dut.order.locks == (locking & had_done), "a lock is granted if it was done"),
-                Assert(dut.entered_output == Mux(opens & had_done, mask, 0)),
-                Assert(~had_entered | (dut.entered_input == port)),
+                Assert(dut.order.locks == (locking & was_done), "a lock is granted if it was done"),
+                Assert(dut.order.had == (opens & was_done & ~entered), "an open of what the input has enters nothing"),
             ]
-            with m.If(~had_done):
-                m.d.comb += Assert(
-                    ~dut.order.locks & (dut.entered_output == 0) & (dut.opened == 0) & ~had_entered,
-                    "what is refused changes nothing",
-                )
-        with m.If(locks_now & (locker == this) & named.bit_select(o, 1)):
+            with m.If(wants | (op == Op.AWAIT_READY_REPLY)):
+                m.d.comb += Assert(dut.order.done == was_done)
+        with m.If(locked & (locker == this) & place.bit_select(o, 1)):
             m.d.comb += Assert(sum(row.bit_select(o, 1) for row in held_by_others) == 0, "a lock is taken from nobody")
-        m.d.comb += [
-            Assert((dut.decided & this).any() == was_picked),
-            Assert(~was_picked | (decided & this).any()),
-        ]
         return m
 
 
@@ -301,18 +298,16 @@ PROOFS = [
         "it decides one request a cycle, grants truly and starves nobody",
         'H4, H9, H10; docs/hub.md, "Controller and status table"',
         holds={
-            "3 ports": Attempt(lambda: ControllerProof(3, 0), depth=5),
-            "3 ports and a backplane register": Attempt(lambda: ControllerProof(3, 1), depth=5),
-            "4 ports and two backplane registers": Attempt(lambda: ControllerProof(4, 2), depth=5, nightly=True),
-            "6 ports and a backplane register": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
+            "3 ports": Attempt(lambda: ControllerProof(3, 1), depth=5),
+            "3 ports and a longer backplane": Attempt(lambda: ControllerProof(3, 2), depth=5),
+            "4 ports and three backplane registers": Attempt(lambda: ControllerProof(4, 3), depth=5, nightly=True),
+            "6 ports": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
         },
-        search=Attempt(lambda: ControllerProof(3, 0), mode="bmc", depth=8),
+        search=Attempt(lambda: ControllerProof(3, 1), mode="bmc", depth=11),
         everyday=0,
         faults={
             "what was decided in the cycle before is forgotten": Fault(Controller, "hit", lambda was, s: 0),
-            "an open that is refused takes the output": Fault(
-                Controller, "enter", lambda was, s: s["turns.pick"] & s.opening
-            ),
+            "an open that is refused takes the output": Fault(Controller, "enters", lambda was, s: s.opening),
             "a lock shuts nobody out": Fault(Controller, "free_{n}", lambda was, s, n: 1),
             "a test open does not look at the ready bit": Fault(
                 Controller, "ready_{n}", lambda was, s, n: was | s.opens[n]
@@ -324,21 +319,27 @@ PROOFS = [
             ),
             "a retry is refused at once": Fault(Controller, "now_{n}", lambda was, s, n: 1),
             "a request that comes with a decision is lost": Fault(
-                Controller, "waiting", lambda was, s: Mux(s["turns.pick"].any(), was & s.waiting, was)
+                Controller, "asking", lambda was, s: Mux(s.decided.any(), was & s.asking, was)
             ),
             "who is not allowed to supervises": Fault(
-                Controller,
-                "supervising",
-                lambda was, s: s["turns.pick"] & Cat(s[f"request__{n}"].op[7] for n in range(len(was))),
+                Controller, "supervisor", lambda was, s: Cat(s[f"request__{n}"].op[7] for n in range(len(was)))
             ),
-            "a lock that is under way is forgotten": Fault(Controller, "same_before_{n}", lambda was, s, n: 0),
+            "a lock that is under way is forgotten": Fault(
+                Controller,
+                "lasts_{n}",
+                lambda was, s, n: was & (s[f"request__{n}"].param[: len(s.output)] == s.output),
+            ),
             "a lock that is decided keeps an input from what it has": Fault(
                 Controller, "wanting", lambda was, s: s.opens | s.locks
             ),
             "a lock that is under way keeps an input from what it has": Fault(
-                Controller, "can_{n}", lambda was, s, n: was & (s[f"clear_{n}"] | ~s.opens[n])
+                Controller, "surely_{n}", lambda was, s, n: was & ~s[f"lasts_{n}"]
             ),
             "who is picked in vain is decided": Fault(Controller, "counts", lambda was, s: -1),
+            "who has just been picked is picked again": Fault(Controller, "picked_before", lambda was, s: 0),
+            "two turns run beside each other": Fault(
+                Arbiter, "behind", lambda was, s: Mux(s.asks.any() & ~s.behind[0], was, s.behind)
+            ),
         },
     )
 ]

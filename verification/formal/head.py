@@ -1,14 +1,15 @@
 """Proof of hdl/hub/port/head.py: what leaves the queue, what is sent for it, and what a close all holds back.
 
 Statements: H12 (answers), H13, H15; docs/hub.md, "Input side of a port". Of the queue it is assumed that commands in
-the stream are complete, and that no command is offered past it while an entry is valid."""
+the stream are complete, and that behind a cycle in which nothing waits no entry is valid when a command is offered past
+it."""
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import HELLO, REPLY, Error, Op
-from ...hdl.hub.messages import FAULTS, Reply, Request
+from ...hdl.hub.messages import FAULTS, Reply, Request, index_bits
 from ...hdl.hub.port.entry import CLOSES, OWN_OP_BITS, is_command, is_start
 from ...hdl.hub.port.head import Head
 from ...hdl.link.symbol import CONTROL_BIT, Control
@@ -37,26 +38,27 @@ class HeadProof(wiring.Component):
         probes = head.probes
         for signal in (
             head.entry,
-            head.valid,
             head.hub_id,
             crossbar.connected,
             crossbar.blocked,
             control.done,
             control.value,
             head.answer.ready,
-            head.offered,
+            head.offered.as_value(),
             head.halt,
             head.expired,
             control.mine,
         ):
             m.d.comb += signal.eq(AnySeq(len(signal)))
         entry = head.entry
+        m.d.comb += head.valid.eq(AnySeq(1) & ~head.halt)
 
         # Where in a command of the stream the next symbol stands, and whether it is a close all.
         place, closing_command = Signal(2), Signal()
         leaves, takes, accepts, last = Signal(), Signal(), Signal(), Signal()
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
+        was_clean, way = Signal(), Signal()  # nothing was in front; and a command would have been taken
         passes, takes_parameter, executes, ends, waits, closes = (
             Signal(init=name == "PASS", name=name.lower())
             for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")
@@ -84,7 +86,9 @@ class HeadProof(wiring.Component):
                 )
             ),
             control.quiet.eq(Mux(control.response_valid, command.op[1:] == HELLO >> 1, AnySeq(1))),
-            head.offer.eq(AnySeq(1) & ~head.valid & (place == 0)),
+            head.clean.eq(AnySeq(1) & ~head.valid & (place == 0)),
+            head.offer.eq(AnySeq(1)),
+            Assume(~(head.offer & was_clean) | ~head.valid & (place == 0)),
             control.response_valid.eq(AnySeq(1) & asked),
             control.resume.eq(AnySeq(1) & asked & waits),
             last.eq((place == 3) & closing_command),
@@ -101,12 +105,11 @@ class HeadProof(wiring.Component):
         # for the end of the connections.
         states = Cat(passes, takes_parameter, executes, ends, waits, closes)
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
-        passing, here = Signal(), Signal()
+        here, resumed = Signal(), Signal()
         m.d.comb += [
-            passing.eq(passes | waits & control.resume),
-            leaves.eq(passing & head.valid & ~own & ~crossbar.blocked & ~head.halt),
-            takes.eq(passing & head.valid & own & ~asked & ~answers & ~head.halt),
-            accepts.eq(passing & head.offer & ~asked & ~answers & ~head.halt),
+            leaves.eq(passes & head.valid & ~own & ~crossbar.blocked),
+            takes.eq(passes & head.valid & own & ~asked & ~answers),
+            accepts.eq(way & head.offer & ~head.halt),
             wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
             close_one.eq((command.op == Op.CLOSE) | (command.op == Op.CLOSE_REPLY)),
             close_mine.eq(
@@ -115,23 +118,28 @@ class HeadProof(wiring.Component):
             here.eq(close_one | close_mine),
             bad.eq((command.param >= ports) | (command.param == self.port)),
         ]
+        m.d.sync += [
+            was_clean.eq(head.clean),
+            way.eq(passes & head.clean & ~asked & ~answers & ~head.halt & ~accepts),
+        ]
         giving_up, mine = Signal(), Signal()
         with m.If(waits):
             m.d.sync += giving_up.eq(giving_up | head.halt | head.expired)
+            m.d.sync += resumed.eq(control.resume)
             with m.If(control.resume | control.response_valid):
                 m.d.sync += [waits.eq(0), passes.eq(1), giving_up.eq(0)]
+        with m.Else():
+            m.d.sync += resumed.eq(0)
         with m.If(takes):
-            m.d.sync += [passes.eq(0), waits.eq(0), takes_parameter.eq(1), command.op[:OWN_OP_BITS].eq(entry)]
+            m.d.sync += [passes.eq(0), takes_parameter.eq(1), command.op[:OWN_OP_BITS].eq(entry)]
         with m.If(accepts):
             m.d.sync += [
                 passes.eq(0),
-                waits.eq(0),
                 executes.eq(1),
-                command.op.eq(head.offered),
-                command.param.eq(entry),
+                command.eq(head.offered),
             ]
         with m.If(leaves & last & crossbar.connected):
-            m.d.sync += [passes.eq(0), waits.eq(0), closes.eq(1)]
+            m.d.sync += [passes.eq(0), closes.eq(1)]
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
         with m.Elif(takes_parameter & head.valid):
@@ -170,12 +178,14 @@ class HeadProof(wiring.Component):
 
         m.d.comb += [
             Assert(
-                head.pop == (leaves | takes | takes_parameter & head.valid & ~head.halt),
+                head.pop == (leaves | takes | takes_parameter & head.valid),
                 "it takes an entry whenever nothing holds it, and only then",
             ),
-            Assert(head.accept == accepts),
-            Assert(head.accept == (head.willing & head.offer)),
+            Assert(head.accept == accepts, "a command is taken past a queue that was clean in the cycle before"),
+            Assert(head.way == (way & ~head.halt)),
+            Assert(~way | passes & was_clean & ~asked & ~answers),
             Assert(crossbar.move == leaves, "a symbol goes on when all outputs can take it"),
+            Assert(~(crossbar.move & crossbar.blocked)),
             Assert(~crossbar.move | (crossbar.beat.symbol == symbol)),
             Assert(
                 ~crossbar.move | (crossbar.beat.closes == last),
@@ -197,6 +207,10 @@ class HeadProof(wiring.Component):
                 "and holds until it is answered",
             ),
             Assert(
+                ~(executes | ends | waits | asked) | (head.named == (1 << command.param[: index_bits(ports)])[:ports]),
+                "so does what it names",
+            ),
+            Assert(
                 control.close_one == (ends & close_one & mine & ~bad),
                 "a close ends the one connection that it names, if it is the input's own",
             ),
@@ -209,8 +223,9 @@ class HeadProof(wiring.Component):
                 "which is true and stays until it is taken",
             ),
             Assert(head.answer.payload.hub == head.hub_id),
-            Assert(head.moved == (leaves | takes | accepts | control.resume | control.response_valid)),
-            Assert(head.holds == ~passes),
+            Assert(head.moved == (leaves | takes | accepts | resumed | control.response_valid)),
+            Assert(head.holds == (~passes | resumed)),
+            Assert(~resumed | passes),
             Assert(head.busy == (~passes | asked | answers)),
             Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
             Assert(probes.states == states),
@@ -252,17 +267,20 @@ PROOFS = [
             "no ready signal for a start that is dropped": Fault(
                 Head, "start_left", lambda was, s: was & s.crossbar__connected
             ),
-            "a symbol goes on when an output cannot take it": Fault(Head, "may_leave", lambda was, s: was | s.willing),
-            "a command is taken before the one before is answered": Fault(
-                Head, "willing", lambda was, s: ~s.holds & ~s.halt & ~s.answering
+            "a symbol goes on when an output cannot take it": Fault(
+                Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own
             ),
-            "an answer is written over another": Fault(Head, "willing", lambda was, s: ~s.holds & ~s.halt & ~s.asked),
+            "a command is taken before the one before is answered": Fault(
+                Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.answering
+            ),
+            "an answer is written over another": Fault(Head, "willing", lambda was, s: s.passes & ~s.halt & ~s.asked),
             "a close of a port that there is not closes another": Fault(
                 Head, "control__close_one", lambda was, s: s.executes & s.close_one & s.control__mine
             ),
             "a close all is marked too early": Fault(
                 Head, "crossbar__beat", lambda was, s: with_fields(was, closes=s.last_but_one)
             ),
+            "a command passes what waits": Fault(Head, "way", lambda was, s: s.willing),
             "every command is a close all": Fault(Head, "closes", lambda was, s: is_command(s.entry)),
         },
     )

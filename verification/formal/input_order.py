@@ -4,10 +4,10 @@ Statements: H14; docs/hub.md, "Timing"; the docstring of Bypass. Symbols that be
 must go through the queue, arrive at any time; one arbitrary of them is followed to the head."""
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from ...hdl.hub.port.bypass import Bypass
+from ...hdl.hub.port.bypass import BYPASS_ROOM, Bypass
 from ...hdl.hub.port.entry import is_own
 from ...hdl.hub.port.input_queue import InputQueue
 from ...hdl.link.symbol import SYMBOL_BITS
@@ -30,13 +30,13 @@ class InputOrderProof(wiring.Component):
         queue, bypass = self.queue, self.bypass
         m.submodules.queue = look_into(queue, platform)
         m.submodules.bypass = look_into(bypass, platform)
-        inside, near = queue.probes, bypass.probes
+        inside, near, between = queue.probes, bypass.probes.places, bypass.probes
 
         came = Signal(SYMBOL_BITS)  # what is in the input register
-        kept, clear, enters = Signal(), Signal(), Signal()
-        m.d.sync += came.eq(bypass.coming)
+        kept, clear, diverts, enters = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            bypass.coming.eq(AnySeq(SYMBOL_BITS)),
+            came.eq(AnySeq(SYMBOL_BITS)),
+            bypass.symbol.eq(came),
             bypass.plain.eq(AnySeq(1)),
             kept.eq(AnySeq(1) & ~bypass.plain),  # an entry that has to go through the queue
             clear.eq(AnySeq(1)),
@@ -50,59 +50,59 @@ class InputOrderProof(wiring.Component):
             queue.commit.eq(queue.write),
             queue.place.eq(1),
             queue.amount.eq(1),
-            queue.write.eq((bypass.plain & ~bypass.divert | kept) & ~queue.full),
+            diverts.eq(bypass.plain & bypass.open),
+            queue.write.eq((bypass.plain & ~diverts | kept) & ~queue.full),
             bypass.pop.eq(bypass.valid & AnySeq(1)),
-            enters.eq(bypass.divert | queue.write),
+            enters.eq(diverts | queue.write),
         ]
 
-        # The model counts what is in each of the two, and follows one entry from its arrival.
+        # The model counts what is in each of the two, and follows one entry from its arrival. Between the two is a
+        # register behind the queue's memory.
         bits = range(queue.capacity + 8)
-        far, close = Signal(bits), Signal(bits)
+        far, mid, close, moves = Signal(bits), Signal(), Signal(bits), Signal()
+        m.d.comb += moves.eq(mid & (close < BYPASS_ROOM))
         m.d.sync += [
             far.eq(Mux(clear, 0, far - bypass.pop_queue) + queue.write),
-            close.eq(Mux(clear, 0, close + bypass.pop_queue + bypass.divert - bypass.pop)),
+            mid.eq(~clear & (bypass.pop_queue | mid & ~moves)),
+            close.eq(Mux(clear, 0, close + moves + diverts - bypass.pop)),
         ]
         m.d.comb += [
             Assert(inside.level == far),
             Assert(inside.unread == far - queue.valid),
-            Assert((near.pushed - near.popped)[: len(near.pushed)] == close),
-            Assert(bypass.busy == (close != 0)),
-            Assert(~bypass.divert | (far == 0), "nothing goes past what waits in the queue"),
-            Assert(bypass.valid == ((close != 0) | bypass.divert), "what is here is offered"),
-            Assert(
-                ~bypass.plain | bypass.divert | queue.write | queue.full, "no symbol is lost for which there is room"
-            ),
-            Assert(~(bypass.clean | bypass.divert & (close == 0)) | (bypass.entry == came), "what passes is what came"),
-            Assert(~bypass.clean | (far == 0) & (close == 0)),
+            Assert(between.fetched_valid == mid),
+            Assert(sum(near.some) == close),
+            Assert(~diverts | (far == 0) & ~mid, "nothing goes past what waits in the queue"),
+            Assert(bypass.pop_queue == (queue.valid & (~mid | moves)), "what waits in the queue comes near at once"),
+            Assert(bypass.valid == (close != 0), "what is here is offered"),
+            Assert(~bypass.plain | diverts | queue.write | queue.full, "no symbol is lost for which there is room"),
+            Assert(bypass.clean == (far == 0) & ~mid & (close == 0)),
         ]
         follows, word, ahead, own = Signal(), Signal(SYMBOL_BITS), Signal(bits), Signal()
-        m.d.comb += [
-            near.address.eq(near.popped + ahead),
-            inside.address.eq(inside.committed + 1 - far + ahead - close),
-        ]
+        m.d.comb += inside.address.eq(inside.committed + 1 - far + ahead - close - mid)
         with m.If(~follows):
             m.d.sync += [
-                follows.eq(enters & AnySeq(1) & ~(bypass.pop & (far + close == 0)) & ~(clear & bypass.divert)),
+                follows.eq(enters & AnySeq(1) & ~(clear & diverts)),
                 word.eq(came),
-                own.eq(is_own(came) & ~bypass.divert),
-                ahead.eq(Mux(clear, 0, far + close - bypass.pop)),
+                own.eq(is_own(came) & ~diverts),
+                ahead.eq(Mux(clear, 0, far + mid + close - bypass.pop)),
             ]
         with m.Elif(clear):
             m.d.sync += follows.eq(0)
         with m.Elif(bypass.pop):
             m.d.sync += [ahead.eq(ahead - 1), follows.eq(ahead != 0)]
         with m.If(follows):
-            m.d.comb += Assert(ahead < far + close, "it is still there")
+            m.d.comb += Assert(ahead < far + mid + close, "it is still there")
             with m.If(ahead < close):
-                m.d.comb += [
-                    Assert(near.data == word, "unchanged in front of the queue"),
-                    Assert(near.owns.bit_select(near.address, 1) == own),
-                ]
+                m.d.comb += Assert(
+                    Array(near.entries)[ahead] == Cat(word, own), "unchanged in front of the queue, and known"
+                )
+            with m.Elif(mid & (ahead == close)):
+                m.d.comb += [Assert(between.fetched == word), Assert(own == is_own(word))]
             with m.Else():
                 m.d.comb += [
                     Assert(inside.data == word, "unchanged in the queue"),
                     Assert(own == is_own(word)),
-                    Assert((ahead != close) | ~queue.valid | (queue.oldest == word)),
+                    Assert((ahead != close + mid) | ~queue.valid | (queue.oldest == word)),
                 ]
             with m.If((ahead == 0) & bypass.valid):
                 m.d.comb += [
@@ -123,13 +123,13 @@ PROOFS = [
         },
         search=Attempt(lambda: InputOrderProof(9), mode="bmc", depth=9),
         faults={
-            "a symbol goes past the queue": Fault(Bypass, "open", lambda was, s: s.fresh & ~s.full),
-            "what was overwritten counts as there": Fault(Bypass, "fresh", lambda was, s: 1),
+            "a symbol goes past the queue": Fault(Bypass, "open", lambda was, s: s.room),
             "it takes more than it has places": Fault(Bypass, "pop_queue", lambda was, s: s.oldest_valid),
-            "a command is taken for a symbol": Fault(
-                Bypass, "newest", lambda was, s: (s.pushed + s.divert)[: len(s.popped)] == s.popped
+            "what the memory has given is written over": Fault(
+                Bypass, "fetched_valid", lambda was, s: was & ~(s.fetched_valid & s.oldest_valid)
             ),
-            "a clearing leaves one": Fault(Bypass, "popped", lambda was, s: Mux(s.clear, s.pushed, was)),
+            "a command is taken for a symbol": Fault(Bypass, "own", lambda was, s: 0),
+            "a clearing leaves one": Fault(Bypass, "some", lambda was, s: Mux(s.clear, s.some[1:], was)),
         },
     )
 ]

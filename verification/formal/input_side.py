@@ -106,7 +106,7 @@ PROOFS = [
             "a ready signal is asked for when a start arrives": Fault(
                 InputPort, "send_ready", lambda was, s: s.rx_kind.frame | s.halt
             ),
-            "what comes is not what passes": Fault(InputPort, "bypass.coming", lambda was, s: s.rx_symbol),
+            "what comes is not what passes": Fault(InputPort, "bypass.symbol", lambda was, s: s.coming),
         },
     )
 ]

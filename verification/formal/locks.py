@@ -19,7 +19,8 @@ __all__ = ["PROOFS", "LocksProof", "lock_properties"]
 def lock_properties(m, locks, i, o):
     """States what becomes of the lock of input ``i`` on output ``o``."""
     changes, mine, locked = locks.change.bit_select(o, 1), Signal(), Signal()
-    rows = [Mux(changes, locks.who[n], held.bit_select(o, 1)) for n, held in enumerate(locks.held)]
+    kept = ~locks.give_back.bit_select(o, 1)
+    rows = [Mux(changes, locks.who[n], held.bit_select(o, 1) & kept) for n, held in enumerate(locks.held)]
     holders = sum(held.bit_select(o, 1) for held in locks.held)
     gave_back = Signal()  # in the cycle before, this input would have had the lock and gave back all
     m.d.sync += gave_back.eq(Array(rows)[i] & locks.release.bit_select(i, 1))
@@ -63,6 +64,7 @@ class LocksProof(wiring.Component):
         m.d.comb += [
             locks.change.eq(AnySeq(ports)),
             locks.who.eq(AnySeq(ports)),
+            locks.give_back.eq(AnySeq(ports)),
             locks.release.eq(AnySeq(ports)),
             Assume((locks.who & (locks.who - 1))[:ports] == 0),
         ]
@@ -94,6 +96,10 @@ PROOFS = [
             "what is given back stays locked": Fault(
                 Locks, "locked", lambda was, s: was | s.locked & s.ended & ~s.change
             ),
+            "an output that is given back stays shut": Fault(
+                Locks, "shut__{n}", lambda was, s, n: was | s[f"shut__{n}"] & s.give_back & ~s.change
+            ),
+            "what is given back is not locked anew": Fault(Locks, "held__{n}", lambda was, s, n: was & ~s.give_back),
             "a lock shuts nobody out": Fault(Locks, "shut__{n}", lambda was, s, n: was & ~s.change),
         },
     )

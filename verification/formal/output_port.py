@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 
 from ...hdl.hub.messages import CrossbarBeat
 from ...hdl.hub.port.output_port import READY_LIMIT, OutputPort
+from ...hdl.hub.port.skid_buffer import SkidBuffer
 from ...hdl.link.symbol import SYMBOL_BITS, Control
 from .faults import Fault, with_fields
 from .proof import Attempt, Proof
@@ -36,12 +37,14 @@ class OutputPortProof(wiring.Component):
         port = self.port
         m.submodules.port = look_into(port, platform)
         probes, sender = port.probes, port.probes.replies
-        must = Signal()
+        must, had_space = Signal(), Signal()
+        may_come = port.space if self.register else had_space  # behind the skid buffer a cycle after ``space``
+        m.d.sync += had_space.eq(port.space)
         m.d.sync += must.eq(port.answer.valid & ~port.answer.ready)
         m.d.comb += [
             port.beat.eq(AnySeq(CrossbarBeat.as_shape().size)),
             Assume(is_sent(port.beat.symbol)),
-            port.push.eq(AnySeq(1) & port.space),
+            port.push.eq(AnySeq(1) & may_come),
             port.answer.valid.eq(AnySeq(1) | must),
             port.answer.payload.eq(AnySeq(24)),
             *(
@@ -70,7 +73,7 @@ class OutputPortProof(wiring.Component):
             m.d.sync += byte_place.eq(Mux(byte_place == 3, 1, byte_place + 1))
 
         # What came through the crossbar and has not left, the oldest first.
-        most = 3 if self.register else 1
+        most = 3
         listed = [Signal(CrossbarBeat, name=f"listed_{n}") for n in range(most)]
         count = Signal(range(most + 1))
 
@@ -85,8 +88,8 @@ class OutputPortProof(wiring.Component):
         m.d.comb += [
             loads.eq(~valid | port.tx.ready | port.looped),
             place_is_free.eq(~inserted & ~waits_beside),
-            comes.eq(place_is_free & ((count != 0) if self.register else port.push)),
-            oldest.eq(listed[0] if self.register else Mux(waits_beside, listed[0].as_value(), port.beat.as_value())),
+            comes.eq(place_is_free & ((count != 0) | (0 if self.register else port.push))),
+            oldest.eq(Mux(count != 0, listed[0].as_value(), port.beat.as_value())),
             leaves.eq(loads & ~inserted & (waits_beside | comes)),
             takes_ready.eq(loads & (readies != 0)),
             takes_reply.eq(loads & (readies == 0) & sender.waiting),
@@ -102,12 +105,12 @@ class OutputPortProof(wiring.Component):
         with m.Elif(loads):
             m.d.sync += [inserted.eq(0), waits_beside.eq(0)]
         with m.Else():
-            m.d.sync += waits_beside.eq(waits_beside | comes)
+            m.d.sync += waits_beside.eq(waits_beside | (comes if self.register else 0))
 
         stays = [
             Mux(leaves, listed[n + 1].as_value() if n + 1 < most else 0, listed[n].as_value()) for n in range(most)
         ]
-        end = count - leaves if self.register else 0
+        end = count - leaves
         m.d.sync += count.eq(count + port.push - leaves)
         for n in range(most):
             with m.If(port.push & (end == n)):
@@ -161,8 +164,9 @@ class OutputPortProof(wiring.Component):
             m.d.comb += Assert(~port.space | (count < 3), "it takes a symbol when there is a place")
         else:
             m.d.comb += [
-                Assert(port.space == place_is_free, "it takes a symbol when there is a place"),
-                Assert((count == 1) == waits_beside),
+                Assert(port.space == (count < 2), "it takes a symbol in the next cycle when there is a place then"),
+                Assert(~had_space | (count < 3)),
+                Assert(~waits_beside),
             ]
 
         # What ties the model to the registers.
@@ -195,6 +199,17 @@ class OutputPortProof(wiring.Component):
                     Assert(~is_there | (Array([place.as_value() for place in behind.places])[number] == here)),
                     Assert(behind.starts.bit_select(number, 1) == (is_there & (here[:SYMBOL_BITS] == Control.START))),
                 ]
+        else:
+            for n, place in enumerate(listed):
+                m.d.comb += [
+                    Assert(probes.behind.probes.some[n] == (count > n)),
+                    Assert(
+                        (count <= n)
+                        | (probes.behind.probes.entries[n] == place.symbol)
+                        & (probes.behind.marks.entries[n] == place.closes)
+                    ),
+                    Assert(probes.behind.marks.some[n] == (count > n)),
+                ]
         return m
 
 
@@ -205,7 +220,7 @@ PROOFS = [
         'H12, H13, H15; docs/hub.md, "Output side of a port"',
         holds={
             "with the crossbar's register": Attempt(lambda: OutputPortProof(True)),
-            "without it": Attempt(lambda: OutputPortProof(False)),
+            "with the skid buffer": Attempt(lambda: OutputPortProof(False)),
         },
         search=Attempt(lambda: OutputPortProof(False), mode="bmc", depth=8),
         faults={
@@ -229,9 +244,22 @@ PROOFS = [
                 "beside",
                 lambda was, s: Mux(~s.load & s.free, with_fields(was, closes=CrossbarBeat(s.came).closes), was),
             ),
-            "too many ready signals wipe out all": Fault(OutputPort, "readies", lambda was, s: s.rest + s.send_ready),
+            "too many ready signals wipe out all": Fault(
+                OutputPort,
+                "readies",
+                lambda was, s: s.readies + s.repair + s.send_ready - (s.load & (s.readies != 0)),
+            ),
+            "a mark in the skid buffer outlives its connection": Fault(
+                SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
+            ),
+            "the skid buffer takes one too many": Fault(SkidBuffer, "space", lambda was, s: ~s.some[2]),
+            "the skid buffer forgets a start": Fault(SkidBuffer, "start", lambda was, s: 0),
         },
         searches={
+            **dict.fromkeys(
+                ("it closes although the register was not loaded", "a mark outlives its connection"),
+                Attempt(lambda: OutputPortProof(True), mode="bmc", depth=8),
+            ),
             "too many ready signals wipe out all": Attempt(lambda: OutputPortProof(False), mode="bmc", depth=20),
         },
     )

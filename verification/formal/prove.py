@@ -30,9 +30,11 @@ __all__ = ["Outcome", "prove", "look_into"]
 ROOT = Path(__file__).resolve().parent.parent.parent
 _BUILD = ROOT / "build" / "formal"
 
-#: What SymbiYosys lets yosys do to a design before a bounded model checker gets it (``mode prove``, engine smtbmc).
+#: What SymbiYosys lets yosys do to a design before a bounded model checker gets it (``mode prove``, engine smtbmc). A
+#: table of constants stays logic: an induction knows nothing of the contents of a memory, which a ROM would be.
 _SCRIPT = """\
 read_rtlil top.il
+proc -norom
 prep -flatten -top top
 hierarchy -smtcheck
 rename -witness

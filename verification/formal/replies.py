@@ -134,14 +134,17 @@ class ReplyBusProof(wiring.Component):
 
         # Turns: one every four cycles.
         phase, asked = Signal(2), Signal()
+        turn, asking = Signal(), Signal()  # it is this port's, which is to be asked
         picking, picked = Signal(), Signal()
+        answers_itself = turn & asking & ((phase == 1) | (phase == 2))  # the bus still keeps that it is to be asked
         anybody = Signal()
         m.d.comb += [
             picking.eq(phase == 0),
             anybody.eq(probes.asks.any() | Cat(source.valid for source in bus.source).any()),
             picked.eq(picking & (probes.turns.pick & this).any()),
             Assert(phase == probes.place),
-            Assert((probes.asks & this).any() == asked),
+            Assert((probes.asks & this).any() == (asked | answers_itself)),
+            Assert(~answers_itself | ((probes.asked_anew & this).any() == asked)),
             Assert(
                 ~picking | ((probes.turns.asks & this).any() == (valid | asked)),
                 "everybody who has a reply takes part in the turns",
@@ -171,7 +174,6 @@ class ReplyBusProof(wiring.Component):
 
         # A turn of this port, and its bytes on their way: read in phases 1 to 3, routed a cycle later, pushed two
         # cycles later.
-        turn, asking = Signal(), Signal()
         with m.If(picking):
             m.d.sync += [turn.eq(picked), asking.eq(asked)]
         m.d.comb += [

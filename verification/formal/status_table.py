@@ -2,7 +2,7 @@
 cycle (H4)."""
 
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.control.status_table import StatusTable
@@ -23,32 +23,36 @@ def any_port(m, ports, name):
 
 def table_properties(m, table, i, o):
     """States what the table does with the pair of input ``i`` and output ``o``, seen from outside."""
-    names, mine, in_use = Signal(), Signal(), Signal()
+    names, mine, in_use, entered = Signal(), Signal(), Signal(), Signal()
     owners = sum(targets.bit_select(o, 1) for targets in table.targets)
     m.d.comb += [
-        names.eq(Array(table.port)[i] == o),
+        names.eq(Array(table.named)[i].bit_select(o, 1)),
         mine.eq(Array(table.targets)[i].bit_select(o, 1)),
         in_use.eq(owners != 0),
+        entered.eq(Cat(enters & named.bit_select(o, 1) for enters, named in zip(table.enter, table.named)).any()),
         Assert(owners <= 1, "an output has one input at most"),
     ]
     ends = (
         table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
     )
+    owner, ahead, coming = Array(table.owner)[o], Signal(), Signal()
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
-    m.d.sync += [
-        expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
-        was_mine.eq(mine),
-        was_in_use.eq(in_use),
-    ]
-    entered, owner = table.entered_output.bit_select(o, 1), Array(table.owner)[o]
+    m.d.comb += [ahead.eq(mine | (table.enter.bit_select(i, 1) & names)), coming.eq(ahead & ~ends)]
+    m.d.sync += [expected.eq(coming), was_mine.eq(mine), was_in_use.eq(in_use | entered)]
     m.d.comb += [
         Assert(
             mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
         ),
-        Assert(table.connected.bit_select(o, 1) == was_in_use, "the outputs' side follows a cycle later"),
-        Assert(~was_mine | (owner == i), "and names the same input"),
+        Assert(Array(table.coming)[i].bit_select(o, 1) == coming, "the next cycle's connections are known"),
+        Assert(Array(table.ahead)[i].bit_select(o, 1) == ahead, "so are they with those that end"),
+        Assert(~names | (table.mine.bit_select(i, 1) == mine), "an input is told whether it has what it names"),
+        Assert(Array(table.named)[i].any() | ~table.mine.bit_select(i, 1), "and has nothing if it names nothing"),
+        Assert(
+            table.connected.bit_select(o, 1) == was_in_use,
+            "the outputs' side shows a connection as soon, and its end a cycle later",
+        ),
+        Assert(~(mine | was_mine) | (owner == i), "and names the same input"),
         Assert(table.ended.bit_select(o, 1) == (was_in_use & ~in_use), "an end is told once"),
-        Assert(~mine | (Mux(entered, table.entered_input, owner) == i)),
     ]
 
 
@@ -64,9 +68,8 @@ class StatusTableProof(wiring.Component):
         m = Module()
         table, ports = self.table, self.ports
         m.submodules.table = look_into(table, platform)
-        names = [Signal(range(ports), name=f"names_{n}") for n in range(ports)]
-        for name, port in zip(names, table.port):
-            m.d.comb += [name.eq(AnySeq(name.shape())), port.eq(name)]
+        for named in table.named:
+            m.d.comb += [named.eq(AnySeq(ports)), Assume((named & (named - 1))[:ports] == 0)]
         m.d.comb += [
             table.enter.eq(AnySeq(ports)),
             Assume((table.enter & (table.enter - 1))[:ports] == 0),
@@ -75,20 +78,12 @@ class StatusTableProof(wiring.Component):
             table.close_mine.eq(AnySeq(ports)),
             table.closed.eq(AnySeq(ports)),
         ]
-        input_number = one_hot_index(table.enter)
-        output = Signal(range(ports))
+        input_number, output = one_hot_index(table.enter), Signal(ports)
+        in_use = Cat(Cat(targets[o] for targets in table.targets).any() for o in range(ports))
         m.d.comb += [
-            output.eq(Array(names)[input_number]),
-            Assume(
-                (table.enter == 0)
-                | (output < ports)
-                & (output != input_number)
-                & (sum(mine.bit_select(output, 1) for mine in table.targets) == 0)
-            ),
-        ]
-        m.d.sync += [
+            output.eq(Array(table.named)[input_number]),
             table.entered_input.eq(input_number),
-            table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
+            Assume((table.enter == 0) | output.any() & ~output.bit_select(input_number, 1) & ((output & in_use) == 0)),
         ]
         table_properties(m, table, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
         return m
@@ -106,9 +101,14 @@ PROOFS = [
         search=Attempt(lambda: StatusTableProof(3), mode="bmc", depth=5),
         faults={
             "a close by the output leaves the mask of the input": Fault(StatusTable, "closed", lambda was, s: 0),
-            "a grant is not noted": Fault(StatusTable, "changes", lambda was, s: s.close_one & s.mine),
-            "an input closes what is not its own": Fault(StatusTable, "changes", lambda was, s: s.enter | s.close_one),
+            "a grant is not noted": Fault(
+                StatusTable, "targets__{n}", lambda was, s, n: Mux(s.enter[n], s[f"targets__{n}"], was)
+            ),
+            "an input closes what is not its own": Fault(
+                StatusTable, "coming__{n}", lambda was, s, n: Mux(s.close_one[n] & ~s.mine[n], 0, was)
+            ),
             "the owner is not noted": Fault(StatusTable, "owner__{n}", lambda was, s, n: s[f"owner__{n}"]),
+            "the outputs' side is late with a grant": Fault(StatusTable, "entered", lambda was, s: 0),
         },
     )
 ]

@@ -4,7 +4,7 @@ a port that may not give any.
 Statement: docs/hub.md, "Controller and status table", Supervisor commands.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.commands import WATCHDOG_DEFAULT
@@ -24,7 +24,7 @@ class SupervisionProof(wiring.Component):
     other ports give all commands, at any time when they have been answered."""
 
     def __init__(self, ports):
-        self.central = Central(ports, 0, supervisors=1)
+        self.central = Central(ports, 1, supervisors=1)
         self.ports = ports
         super().__init__({})
 
@@ -66,21 +66,25 @@ class SupervisionProof(wiring.Component):
             ),
             Assert(~answers.command_valid & ~supervisor.busy, "no supervisor command is ever carried out"),
             Assert(~(controller.decided.any() & controller.order.supervisor)),
-            Assert(((controller.decided | controller.probes.waiting) & ~outstanding) == 0),
-            Assert((controller.probes.waiting & controller.decided) == 0),
+            Assert(~controller.probes.supervisor.any()),
+            Assert(~answers.probes.supervises & ~(answers.probes.early_giver.any() & answers.probes.early.supervisor)),
+            Assert((controller.probes.asking & ~outstanding) == 0),
+            Assert((controller.probes.picked & ~controller.probes.asking) == 0),
         ]
-        stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in (1, 2, 3))]
+        stages = [controller.decided, *(Signal(ports, name=f"decided_{n}") for n in range(1, 6))]
         m.d.sync += [later.eq(now) for now, later in zip(stages, stages[1:])]
+        of_answers = answers.probes
         m.d.comb += [
-            Assert(of_all_ports(dut, "response_valid") == stages[-1], "each decision is answered three cycles later"),
-            Assert(answers.probes.giver == Mux(stages[1].any(), stages[1], answers.probes.giver)),
-            Assert(answers.probes.asker == stages[2]),
-            Assert(answers.probes.valid == stages[1].any()),
+            Assert(of_all_ports(dut, "response_valid") == stages[5], "each decision is answered five cycles later"),
+            Assert((of_answers.early_giver == stages[1]) & (of_answers.valid == stages[2].any())),
+            Assert(~stages[2].any() | (of_answers.giver == stages[2])),
+            Assert((of_answers.asker == stages[3]) & (of_answers.responding == stages[3].any())),
+            Assert((of_answers.answered == stages[4]) & (of_answers.answers == stages[4].any())),
         ]
-        for n, stage in enumerate(stages):
+        for n, stage in enumerate(stages[1:]):
             m.d.comb += [
-                Assert((stage & (controller.probes.waiting | ~outstanding)) == 0),
-                *(Assert((stage & other) == 0) for other in stages[:n]),
+                Assert((stage & (controller.probes.asking | ~outstanding)) == 0),
+                *(Assert((stage & other) == 0) for other in stages[1 : 1 + n]),
             ]
         return m
 
@@ -92,19 +96,17 @@ PROOFS = [
         'docs/hub.md, "Controller and status table"',
         holds={
             "2 ports": Attempt(lambda: SupervisionProof(2), depth=3),
-            "4 ports": Attempt(lambda: SupervisionProof(4), depth=3, nightly=True),
+            "4 ports": Attempt(lambda: SupervisionProof(4), depth=6, nightly=True),
         },
-        search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=8),
+        search=Attempt(lambda: SupervisionProof(2), mode="bmc", depth=10),
         everyday=0,
         faults={
             "a port that may not supervises": Fault(
                 Controller,
-                "supervising",
-                lambda was, s: s["turns.pick"] & Cat(s[f"request__{n}"].op[7] for n in range(len(was))),
+                "supervisor",
+                lambda was, s: Cat(s[f"request__{n}"].op[7] for n in range(len(was))),
             ),
-            "any command of a port that may supervises": Fault(
-                Controller, "supervising", lambda was, s: s["turns.pick"] & s.allowed
-            ),
+            "any command of a port that may supervises": Fault(Controller, "supervisor", lambda was, s: s.allowed),
             "refused commands are carried out": Fault(ResponseUnit, "command_valid", lambda was, s: s.valid),
         },
     )

@@ -14,6 +14,7 @@ from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.port.head import Head
 from ...hdl.hub.port.output_port import OutputPort
+from ...hdl.hub.port.skid_buffer import SkidBuffer
 from .faults import Fault
 from .output_port import is_sent
 from .proof import Attempt, Proof
@@ -23,46 +24,37 @@ __all__ = ["PROOFS", "TransferProof"]
 
 
 class TransferProof(wiring.Component):
-    """Heads between queues and outputs; ``direct`` as in the profile. Connections are entered for heads that wait, end
+    """Heads between queues and outputs; ``late`` as in Crossbar. Connections are entered for heads that wait, end
     for whatever reason, decisions come, and ready signals are sent, at any time."""
 
-    def __init__(self, ports, direct):
+    def __init__(self, ports, late):
         self.ports = ports
-        self.direct = direct
+        self.late = late
         self.heads = [Head(ports, n) for n in range(ports)]
-        self.outputs = [OutputPort(register=not direct) for _ in range(ports)]
+        self.outputs = [OutputPort(register=not late) for _ in range(ports)]
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
         ports = range(self.ports)
-        table, crossbar = StatusTable(self.ports), Crossbar(self.ports, early=self.direct)
+        table, crossbar = StatusTable(self.ports), Crossbar(self.ports, self.late)
         m.submodules.table = look_into(table, platform)
         m.submodules.crossbar = look_into(crossbar, platform)
 
         # A connection is entered now and then, as the controller does it: to an output that has been free for a cycle.
-        entered, was_connected = Signal(self.ports), Signal(self.ports)
-        output, giver = Signal(index_bits(self.ports)), Signal(index_bits(self.ports))
-        named = Array([head.control.request.param for head in self.heads])[giver]
+        was_connected, giver, named = Signal(self.ports), Signal(index_bits(self.ports)), Signal(self.ports)
+        in_use = Cat(Cat(targets[o] for targets in table.targets).any() for o in ports)
         m.d.comb += [
             table.enter.eq(AnySeq(self.ports)),
             Assume((table.enter & (table.enter - 1))[: self.ports] == 0),
             giver.eq(one_hot_index(table.enter)),
-            output.eq(named),
-            Assume(~table.enter.any() | (named < self.ports)),
-            Assume(~table.enter.any() | (output != giver)),
-            Assume(
-                ~table.enter.any()
-                | ~was_connected.bit_select(output, 1)
-                & ~Cat(Cat(targets[o] for targets in table.targets).any() for o in ports).bit_select(output, 1)
-            ),
-        ]
-        m.d.sync += [
-            was_connected.eq(table.connected),
-            entered.eq(table.enter),
+            named.eq(Array([head.named for head in self.heads])[giver]),
             table.entered_input.eq(giver),
-            table.entered_output.eq(Mux(table.enter.any(), 1 << output, 0)),
+            Assume(~table.enter.any() | named.any()),
+            Assume(~table.enter.any() | ~named.bit_select(giver, 1)),
+            Assume(~table.enter.any() | ((named & (in_use | table.connected | was_connected)) == 0)),
         ]
+        m.d.sync += was_connected.eq(table.connected)
 
         for n, head, port in zip(ports, self.heads, self.outputs):
             m.submodules[f"head_{n}"] = look_into(head, platform)
@@ -71,26 +63,32 @@ class TransferProof(wiring.Component):
             control = head.control
             waits = head.probes.states[4]
             outside = ~(head.probes.last_but_one | head.probes.last)  # the next entry is not part of a close all
-            fresh = table.enter[n] if self.direct else table.enter[n] | entered[n]  # the connection does not stand yet
+            was_clean = Signal(name=f"was_clean_{n}")
+            m.d.sync += was_clean.eq(head.clean)
             m.d.comb += [
                 entry.eq(AnySeq(9)),
                 own.eq(AnySeq(1)),
                 Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.probes.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
                 Assert(head.probes.states[0] | outside),
+                Assert(head.probes.passes == head.probes.states[0]),
                 Assert(
                     ((head.probes.states & (head.probes.states - 1))[:6] == 0)
                     & ~(head.probes.last_but_one & head.probes.last)
                 ),
                 head.entry.eq(entry),
                 head.own.eq(own),
-                head.valid.eq(AnySeq(1)),
-                head.offer.eq(AnySeq(1) & ~head.valid & outside),
-                head.offered.eq(AnySeq(8)),
+                head.valid.eq(AnySeq(1) & ~head.halt),
+                head.clean.eq(AnySeq(1) & ~head.valid & outside),
+                head.offer.eq(AnySeq(1)),
+                Assume(~(head.offer & was_clean) | ~head.valid & outside),
+                Assert(~head.probes.way | was_clean & head.probes.idle),
+                Assert((head.named & (head.named - 1))[: self.ports] == 0),
+                head.offered.eq(AnySeq(16)),
                 head.halt.eq(AnySeq(1)),
                 head.expired.eq(AnySeq(1)),
-                control.resume.eq(AnySeq(1) & waits & ~fresh),
-                control.response_valid.eq(AnySeq(1) & head.probes.asked & ~(waits & fresh)),
+                control.resume.eq(AnySeq(1) & waits),
+                control.response_valid.eq(AnySeq(1) & head.probes.asked),
                 control.done.eq(AnySeq(1)),
                 control.value.eq(AnySeq(8)),
                 control.fault.eq(AnySeq(5)),
@@ -99,17 +97,23 @@ class TransferProof(wiring.Component):
                 control.mine.eq(table.mine[n]),
                 head.crossbar.connected.eq(crossbar.listened[n]),
                 head.crossbar.blocked.eq(crossbar.blocked[n]),
-                table.port[n].eq(control.request.param),
+                table.named[n].eq(head.named),
                 table.close_one[n].eq(control.close_one),
                 table.close_mine[n].eq(control.close_mine | AnySeq(1)),
                 table.closed[n].eq(port.closed | AnySeq(1)),
                 Assume(~table.enter[n] | waits),
                 Assert(~waits | head.probes.asked),
-                *([] if self.direct else [Assert(~entered[n] | waits)]),
+                Assert(
+                    port.push == Cat(one.crossbar.move & table.targets[i][n] for i, one in enumerate(self.heads)).any(),
+                    "a symbol goes over the connections that stand, and over no other",
+                ),
+                Assert(crossbar.listened[n] == table.targets[n].any(), "each head knows whether it has a connection"),
                 crossbar.beat[n].eq(head.crossbar.beat),
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
+                crossbar.coming[n].eq(table.coming[n]),
+                crossbar.ahead[n].eq(table.ahead[n]),
                 crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
@@ -125,14 +129,8 @@ class TransferProof(wiring.Component):
             )  # ready signals stand for all that is inserted
 
         m.d.comb += [
-            Assert(table.entered_output.any() == entered.any()),
             *(Assert(~table.targets[i][i]) for i in ports),
-            Assert(~entered.any() | (entered == 1 << table.entered_input)),
-            *(
-                Assert(~table.targets[i][o] | (Mux(table.entered_output[o], table.entered_input, table.owner[o]) == i))
-                for i in ports
-                for o in ports
-            ),
+            *(Assert(~table.targets[i][o] | (table.owner[o] == i)) for i in ports for o in ports),
         ]
 
         closing = Cat(head.probes.states[5] for head in self.heads)
@@ -141,8 +139,16 @@ class TransferProof(wiring.Component):
             probes = port.probes
             marks = [probes.taken & probes.beside.closes]  # the oldest first
             standing = [probes.taken]
-            if not self.direct:
-                behind = probes.behind.probes
+            behind = probes.behind.probes
+            if self.late:
+                standing.extend(behind.some)
+                marks += [here & mark for here, mark in zip(behind.some, probes.behind.marks.entries)]
+                m.d.comb += [
+                    Assert(~marks[0]),
+                    Assert(probes.behind.marks.some == behind.some),
+                    *(Assert(~table.targets[i][o] | crossbar.blocked[i] | ~behind.some[-1]) for i in ports),
+                ]
+            else:
                 count = (behind.pushed - behind.taken)[:2]
                 for place in range(2):
                     number = (behind.taken + place)[0]
@@ -183,9 +189,9 @@ PROOFS = [
         "H13",
         holds={
             "2 ports": Attempt(lambda: TransferProof(2, False), depth=3),
-            "2 ports, direct": Attempt(lambda: TransferProof(2, True), depth=3),
+            "2 ports, late": Attempt(lambda: TransferProof(2, True), depth=3),
             "3 ports": Attempt(lambda: TransferProof(3, False), depth=3, nightly=True),
-            "3 ports, direct": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
+            "3 ports, late": Attempt(lambda: TransferProof(3, True), depth=3, nightly=True),
         },
         search=Attempt(lambda: TransferProof(2, True), mode="bmc", depth=14),
         everyday=0,
@@ -196,22 +202,16 @@ PROOFS = [
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
-            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
-            "a head does not look for room": Fault(Crossbar, "blocked", lambda was, s: 0),
-            "a symbol goes on when one output can take it": Fault(
-                Crossbar,
-                "blocked",
-                lambda was, s: Cat(
-                    s[f"targets__{n}"].any() & ~(s[f"targets__{n}"] & s.space).any() for n in range(len(was))
-                ),
+            "a mark in the skid buffer outlives its connection": Fault(
+                SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
             ),
+            "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
+            "a head does not look for room": Fault(Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own),
+            "a head knows too late of a new connection": Fault(Crossbar, "listened", lambda was, s: was & s.listened),
             "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
         },
         searches={
-            # An input of two ports has one output at most.
-            "a symbol goes on when one output can take it": Attempt(
-                lambda: TransferProof(3, True), mode="bmc", depth=14
-            ),
+            "a mark outlives its connection": Attempt(lambda: TransferProof(2, False), mode="bmc", depth=14),
         },
     )
 ]

@@ -61,19 +61,23 @@ class WatchdogProof(wiring.Component):
             Assert((probes.held == before) & (probes.moved == moved_before)),
         ]
 
-        # What ties this to the registers: the cycles since the last tick, counted from 1.
+        # What ties this to the registers: the cycles since the last tick, counted from 1. It means nothing in the cycle
+        # behind a reset, in which nothing is held.
         cycles = Signal.like(probes.count)
-        marked, fresh, phase = Signal(), Signal(), Signal(range(time + 1))
+        marked, fresh, phase, any_held = Signal(), Signal(), Signal(range(time + 1)), Signal()
         m.d.comb += [
             marked.eq(probes.still.bit_select(port, 1)),
-            cycles.eq(probes.count - 1),
-            fresh.eq((cycles == 0) & ~probes.last),
+            cycles.eq(probes.count - 2),
+            fresh.eq((cycles == 0) & ~probes.tick),
             phase.eq(Mux(fresh, 0, Mux(cycles[: self.log] == 0, time, cycles[: self.log]))),
-            Assert(fresh | (probes.last == (cycles - 1)[self.log])),
-            Assert(probes.bit == cycles[self.log]),
+            any_held.eq(probes.held.any()),
+            Assert(probes.on),
+            Assert(probes.last == cycles[self.log]),
+            Assert(probes.bit == (cycles + 1)[self.log]),
+            Assert(~any_held | (probes.tick == ~fresh & (cycles[: self.log] == 0))),
             Assert(still <= 4 * time + 3),
-            Assert(~marked | (still >= phase)),
-            Assert(since <= phase + Mux(marked, time, 0)),
+            Assert(~any_held | ~marked | (still >= phase)),
+            Assert(~any_held | (since <= phase + Mux(marked, time, 0))),
         ]
         return m
 

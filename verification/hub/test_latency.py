@@ -75,7 +75,7 @@ async def disconnect(pins, bed, inputs):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def set_up_and_transfer_takes_what_the_profile_says(dut):
-    """H2: the start of a packet that follows its open at once leaves 10 cycles after it came (modern: 4), for every
+    """H2: the start of a packet that follows its open at once leaves 10 cycles after it came (modern: 6), for every
     pair and every open."""
     pins, bed = await fresh(dut)
     for op in OPENS:
@@ -95,7 +95,7 @@ async def set_up_and_transfer_takes_what_the_profile_says(dut):
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def transfer_takes_what_the_profile_says(dut):
-    """H3: on an established connection every symbol leaves 5 cycles after it came (modern: 2), for every pair, alone
+    """H3: on an established connection every symbol leaves 5 cycles after it came (modern: 3), for every pair, alone
     or in a stream."""
     pins, bed = await fresh(dut)
     for i, o in pairs(pins.ports):

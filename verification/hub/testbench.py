@@ -115,6 +115,8 @@ class Testbench:
         self.rows = {int(row.op): row for row in commands_inside()}
         #: Symbols that an input queue holds, and bytes of the longest packet that is to fit in with all around it.
         self.room, self.longest = room_inside(), longest_inside()
+        #: Symbols that wait between an input queue and its head (docs/hub.md, "Input queue").
+        self.beyond = 5 if profile_inside().pipelined else 0
         self.bed = None
         self._model = self._heard = self._said = self._departing = self._parsed = None
 

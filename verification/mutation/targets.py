@@ -94,6 +94,7 @@ TARGETS = {
         Target("hub/port/input_register", "register", 5),
         Target("hub/port/output_port", "with register", 5),
         Target("hub/port/reply_buffer", "buffer", 5),
+        Target("hub/port/skid_buffer", "skid buffer", 5),
         Target("hub/port/reply_sender", "sender", 5),
         Target("hub/port/symbol_decoder", "receiver", 5),
         Target("hub/reply_bus", "5 ports", 5),

@@ -10,9 +10,8 @@ from amaranth.sim import Simulator
 
 from ...hdl.hub.hub import Hub
 from ...hdl.hub.profile import PROTOTYPE
-from ...sim.profile import PROTOTYPE as CLOCKS
 
-__all__ = ["HUB_ID", "PORTS", "arrives", "crosses", "leaves", "owner", "ready_bit", "record", "registered"]
+__all__ = ["HUB_ID", "PORTS", "arrives", "centre", "crosses", "leaves", "owner", "ready_bit", "record", "registered"]
 
 PORTS = 4
 HUB_ID = 1
@@ -85,6 +84,19 @@ def owner(port):
     return look
 
 
+def centre(name, port=None):
+    """The member ``name`` of the centre; with a ``port`` its bit of a vector, or the member of that port's bundle."""
+
+    def look(ctx, hub):
+        central = hub.parts.central
+        if port is None:
+            return ctx.get(getattr(central, name))
+        bundle = central.port[port]
+        return ctx.get(getattr(bundle, name)) if hasattr(bundle, name) else ctx.get(getattr(central, name)) >> port & 1
+
+    return look
+
+
 def ready_bit(port):
     """The ready bit of output ``port``."""
 
@@ -94,7 +106,7 @@ def ready_bit(port):
     return look
 
 
-def record(streams, probes, cycles):
+def record(streams, probes, cycles, profile=PROTOTYPE):
     """Drives a fresh HUB and records ``probes``.
 
     Parameters
@@ -105,13 +117,15 @@ def record(streams, probes, cycles):
         {name: function of the simulation and the HUB}.
     cycles : int
         How many are recorded.
+    profile : HubProfile
+        The HUB's.
 
     Returns
     -------
     dict
         {name: list with a value for each cycle}. Fibers take a symbol in every cycle.
     """
-    simulator, hub, bench = _simulator()
+    simulator, hub, bench = _simulator(profile)
     found = {name: [] for name in probes}
 
     async def play(ctx):
@@ -137,11 +151,11 @@ def record(streams, probes, cycles):
 
 
 @functools.cache
-def _simulator():
+def _simulator(profile):
     """The simulator, compiled once, its HUB, and a place for the bench that is to run."""
-    hub = _OpenHub(PORTS, PROTOTYPE)
+    hub = _OpenHub(PORTS, profile)
     simulator = Simulator(hub)
-    simulator.add_clock(CLOCKS.hub_period_ps * 1e-12)
+    simulator.add_clock(1e-8)
     bench = []
 
     async def run(ctx):

@@ -33,12 +33,12 @@ def test_latencies_are_those_of_the_profile(make, what, cycles):
 @pytest.mark.parametrize(
     "make, found",
     [
-        # docs/hub.md, "Turns and timing": free to others two cycles later; a grant is in the table a cycle behind the
-        # decision.
-        (hub_timing.retry, {"free until granted": 3, "granted until replied": 5}),
+        # docs/hub.md: a connection that closes in cycle e is gone from the table in e + 2. Another may be granted by a
+        # decision in e + 5, and stands in the next cycle. The reply leaves seven cycles later.
+        (hub_timing.retry, {"free until granted": 4, "granted until replied": 7}),
         (hub_timing.close_all, {"last symbol until closed": 2}),
         (hub_timing.reply, {"the reply's way through the HUB": 13}),
-        (hub_timing.flow_control, {"start until the bit is 0": 1, "ready signal until the next start": 7}),
+        (hub_timing.flow_control, {"start until the bit is 0": 1, "ready signal until the next start": 8}),
     ],
 )
 def test_other_distances(make, found):

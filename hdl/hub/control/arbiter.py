@@ -1,17 +1,14 @@
 """Round-robin arbiter.
 
 It is made for speed. The asking members are taken in groups of four: one part finds the group, while another part finds
-the member within each group. A user of a value that belongs to the picked member need not wait for ``pick``: see
-``chosen``.
+the member within each group.
 
 Source: "The Design of Nectar" (1989), section 4.1 (a central controller serialises); the rule of turns is ours.
 """
 
-from functools import reduce
-from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Signal, Value
+from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,9 +38,6 @@ class Arbiter(wiring.Component):
         The pick of this cycle is in vain. It is no turn: the next pick is counted from the same place as this pick.
     pick : Out(count)
         One-hot: the first member that asks, counted upwards from behind the last turn; 0 if no member asks.
-    inner, group : Out(count), Out(groups)
-        The same in two parts, each one-hot. ``inner``: within each group of four the member that would be picked.
-        ``group``: the group.
 
     Timing
     ------
@@ -63,35 +57,21 @@ class Arbiter(wiring.Component):
             raise ValueError(f"an arbiter needs at least 1 to choose from, not {count}")
         self.count = count
         self._groups = [range(n, min(n + _GROUP, count)) for n in range(0, count, _GROUP)]
-        super().__init__(
-            {"asks": In(count), "keep": In(1), "pick": Out(count), "inner": Out(count), "group": Out(len(self._groups))}
-        )
-
-    def chosen(self, values):
-        """The value that belongs to the picked member; 0 if no member is picked.
-
-        ``values`` has one value for each member, all of the same shape."""
-        shape = Value.cast(values[0]).shape()
-
-        def those(mask, from_):
-            return reduce(or_, (Value.cast(value) & bit.replicate(shape.width) for bit, value in zip(mask, from_)))
-
-        return those(
-            self.group,
-            [those(self.inner[group.start : group.stop], values[group.start : group.stop]) for group in self._groups],
-        )
+        super().__init__({"asks": In(count), "keep": In(1), "pick": Out(count)})
 
     def elaborate(self, platform):
         m = Module()
         groups = self._groups
         behind = Signal(self.count)  # members behind the last turn; none if the last turn was the highest member's
         after = Signal(self.count)  # members behind the picked member
+        inner = Signal(self.count)  # within each group of four the member that would be picked
+        picked = Signal(len(groups))  # the group of the one that is picked
         # groups in which a member asks; in which a member behind the last turn asks
         asking = Signal(len(groups))
         first = Signal(len(groups))
         for g, group in enumerate(groups):
             asks, mask = self.asks[group.start : group.stop], behind[group.start : group.stop]
-            inner = self.inner[group.start : group.stop]
+            own = inner[group.start : group.stop]
             early, late = _first(asks & mask), _first(asks)
             # the group's turn, among members behind the last turn; among all members
             sooner = Signal(name=f"sooner_{g}")
@@ -102,13 +82,13 @@ class Arbiter(wiring.Component):
                 sooner.eq(~first[:g].any()),
                 # A member behind the last turn in a lower group counts in ``asking`` there, too.
                 later.eq(~asking[:g].any() & ~first[g:].any()),
-                inner.eq(early | late & ~first[g].replicate(len(group))),
-                self.group[g].eq(first[g] & sooner | asking[g] & later),
+                own.eq(early | late & ~first[g].replicate(len(group))),
+                picked[g].eq(first[g] & sooner | asking[g] & later),
                 self.pick[group.start : group.stop].eq(
                     early & sooner.replicate(len(group)) | late & later.replicate(len(group))
                 ),
                 after[group.start : group.stop].eq(
-                    Cat(self.group[:g].any() | self.group[g] & inner[:n].any() for n in range(len(group)))
+                    Cat(picked[:g].any() | picked[g] & own[:n].any() for n in range(len(group)))
                 ),
             ]
         with m.If(self.asks.any() & ~self.keep):
@@ -129,7 +109,7 @@ class Arbiter(wiring.Component):
                 Assert((self.pick & ~self.asks) == 0, "only who asks is picked"),
                 Assert((self.asks == 0) == (self.pick == 0), "if somebody asks somebody is picked"),
                 Assert(
-                    self.pick == Cat(self.inner[n] & self.group[n // _GROUP] for n in range(self.count)),
+                    self.pick == Cat(inner[n] & picked[n // _GROUP] for n in range(self.count)),
                     "both forms name the same one",
                 ),
             ]

@@ -59,6 +59,8 @@ class Central(wiring.Component):
     -------
     port : In(ControlPort()).array(ports)
         The ports. There is one response in a cycle: all ports get its ``done``, ``value``, ``fault`` and ``quiet``.
+    named : as in StatusTable
+        The output that the request of each port names.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
     closed, targets, connected, owner, ended : as in StatusTable
@@ -102,9 +104,12 @@ class Central(wiring.Component):
         super().__init__(
             {
                 "port": In(ControlPort()).array(ports),
+                "named": In(ports).array(ports),
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
+                "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -164,17 +169,24 @@ class Central(wiring.Component):
             self.probes = parts
         return m
 
+    def _behind_register(self, m, signal):
+        """A vector as it was in the cycle before."""
+        register = Signal(self.ports)
+        m.d.sync += register.eq(signal)
+        return register
+
     def _wire_ports(self, m, parts):
         """The ports' bundles become vectors, and vectors become bundles, in the same cycle."""
         controller, answers, table = parts.controller, parts.answers, parts.table
+        resume = controller.resume
         for n, port in enumerate(self.port):
             m.d.comb += [
                 controller.request[n].eq(port.request),
                 controller.request_valid[n].eq(port.request_valid),
                 controller.give_up[n].eq(port.give_up),
-                port.resume.eq(controller.resume[n]),
+                port.resume.eq(resume[n]),
                 port.response_valid.eq(answers.response_valid[n]),
-                table.port[n].eq(port.request.param),
+                table.named[n].eq(self.named[n]),
                 table.close_one[n].eq(port.close_one),
                 port.mine.eq(table.mine[n]),
             ]
@@ -197,9 +209,10 @@ class Central(wiring.Component):
         _give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
         _give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
         _give(m, supervisor, answers, "command", "command_valid")
-        _give(m, supervisor, table, "mine")
+        m.d.comb += supervisor.mine.eq(self._behind_register(m, table.mine))
         _give(m, supervisor, self, "byte")
-        m.d.comb += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
+        # Only then are all effects in the tables at which the controller looks.
+        m.d.sync += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
 
     def _show_state(self, m, parts):
         """What the parts tell the rest of the HUB, in the same cycle."""
@@ -220,7 +233,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "coming", "ahead", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.
@@ -232,9 +245,8 @@ class Central(wiring.Component):
         vacated = Signal(self.ports)
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
-            table.enter.eq(controller.enter | supervisor.enter),
+            table.enter.eq(controller.enter | self._behind_register(m, supervisor.enter)),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
-            table.entered_output.eq(controller.entered_output | supervisor.entered_output),
             table.close_mine.eq(close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),
             self.holding.eq(
@@ -249,11 +261,12 @@ class Central(wiring.Component):
         m.d.comb += [
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),
+            locks.give_back.eq(answers.give_back),
             locks.release.eq(answers.release | self.expired | supervisor.release),
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
             self.unlocked.eq(locks.ended),
         ]
-        _give(m, controller, locks, "shut", "locked")
+        _give(m, controller, locks, "shut")
         _give(m, answers, locks, "locked")
         _give(m, supervisor, locks, "locked")
 
@@ -275,12 +288,17 @@ class Central(wiring.Component):
         ]
 
     def _wire_monitor(self, m, parts):
-        """Events and state for the monitor, in the same cycle. An event of the response unit has precedence over an
-        event of the supervisor."""
+        """Events and state for the monitor, in the same cycle; an event of the supervisor in the next.
+
+        The response unit has none then: what was decided before the supervisor's command, or just behind it, is
+        recorded by then."""
         answers, supervisor = parts.answers, parts.supervisor
+        event = Signal(Decision, reset_less=True)
+        event_valid = Signal()
+        m.d.sync += [event.eq(supervisor.decision), event_valid.eq(supervisor.decision_valid)]
         m.d.comb += [
             self.opened.eq(parts.controller.opened | supervisor.opened),
-            self.decision_valid.eq(answers.decision_valid | supervisor.decision_valid),
+            self.decision_valid.eq(answers.decision_valid | event_valid),
             *(
                 flags.eq(Cat(bits))
                 for flags, *bits in zip(
@@ -294,7 +312,7 @@ class Central(wiring.Component):
                 )
             ),
         ]
-        with m.If(answers.decision_valid):
-            m.d.comb += self.decision.eq(answers.decision)
+        with m.If(event_valid):
+            m.d.comb += self.decision.eq(event)
         with m.Else():
-            m.d.comb += self.decision.eq(supervisor.decision)
+            m.d.comb += self.decision.eq(answers.decision)

@@ -6,7 +6,7 @@ Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Con
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,10 +18,11 @@ __all__ = ["Controller", "Order"]
 
 
 def Order(ports):
-    """Layout of a decided command: the request, its port, and the decision. It means nothing when nothing was decided.
+    """Layout of a decided command: the request, its port, and the decision. When nothing was decided ``locks`` is 0,
+    and the rest means nothing.
 
     - ``done``: the command is granted. It counts for opens, locks and *await ready*.
-    - ``had``: the command is done, since the port had this connection or lock before.
+    - ``had``: the command is an open that is done, since the port had this connection before.
     - ``expired``: the watchdog gave the command up.
     - ``supervisor``: a supervisor command from a port that may give one.
     - ``locks``: a lock that was granted."""
@@ -44,7 +45,7 @@ class Controller(wiring.Component):
     ports : int
         Ports of the HUB.
     backplane : int
-        Registers on the way of a request to the controller, and as many on the way of ``resume``, 0 or more.
+        Registers on the way of a request to the controller, 1 or more. The tables are looked up in the last of them.
     locks : bool
         The HUB has locks; else their opcodes are unknown.
 
@@ -56,16 +57,15 @@ class Controller(wiring.Component):
         ``give_up``: while it is 1, the port's request is decided at once. ``expired``: the watchdog has expired at the
         port in this cycle.
     mine, connected : as in StatusTable
-    shut, locked : as in Locks
+    shut : as in Locks
         The tables. A lock may show two cycles later than a connection, since it is taken two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs whose ready bit counts as 1; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
         One-hot, to the status table: the input whose connection is entered.
-    entered_input, entered_output : as in StatusTable
-        The connection entered in the cycle before.
+    entered_input : as in StatusTable
     opened : Out(ports)
-        One-hot, the input that got a new connection in the cycle before.
+        One-hot, the input that gets a new connection.
     resume : Out(ports)
         One-hot: the open or lock of this port is decided.
     order, decided, place : Out(Order(ports)), Out(ports), Out(ports)
@@ -79,8 +79,8 @@ class Controller(wiring.Component):
     Timing
     ------
     A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
-    until the decision, which may come from the next cycle on. With the decision in cycle d, ``enter`` belongs to cycle
-    d, ``order`` and ``opened`` to d + 1, ``resume`` to d + 1 + backplane.
+    until the pick, which may come from the next cycle on. With the pick in cycle d, all outputs belong to d + 1, the
+    cycle of the decision. A picked request whose output has just been taken is not decided.
 
     One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
     two more decisions before ``finished``.
@@ -88,15 +88,15 @@ class Controller(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 0.
+        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 1.
     """
 
     def __init__(self, ports, backplane=1, locks=True):
         check_ports(ports)
         if not isinstance(backplane, int) or isinstance(backplane, bool):
             raise TypeError(f"number of backplane registers must be an int, not {backplane!r}")
-        if backplane < 0:
-            raise ValueError(f"number of backplane registers must not be negative: {backplane}")
+        if backplane < 1:
+            raise ValueError(f"number of backplane registers must be 1 or more, not {backplane}")
         self.ports = ports
         self.backplane = backplane
         self.has_locks = locks
@@ -110,13 +110,11 @@ class Controller(wiring.Component):
                 "mine": In(ports),
                 "connected": In(ports),
                 "shut": In(ports).array(ports),
-                "locked": In(ports),
                 "ready": In(ports),
                 "enabled": In(ports),
                 "allowed": In(ports),
                 "enter": Out(ports),
                 "entered_input": Out(bits),
-                "entered_output": Out(ports),
                 "opened": Out(ports),
                 "resume": Out(ports),
                 "order": Out(Order(ports)),
@@ -140,7 +138,9 @@ class Controller(wiring.Component):
         self._tell_decision(m, s)
         self._give_order(m, s)
         self._freeze(m, s)
-        m.d.comb += self.busy.eq(s.waiting.any() | s.some | s.locked_before | s.frozen | Cat(*s.crossing).any())
+        m.d.comb += self.busy.eq(
+            s.asking.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any()
+        )
         if platform == "formal":
             self.probes = s
             self._assert(m, s)
@@ -151,20 +151,33 @@ class Controller(wiring.Component):
         that takes a connection or a lock, or that waits."""
         for i, request in enumerate(self.request):
             op = request.op
-            m.d.comb += [
+            m.d.sync += [
                 s.opens[i].eq(op[3:] == Op.OPEN >> 3),
                 s.locks[i].eq(op[3:] == Op.LOCK >> 3 if self.has_locks else 0),
                 s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
                 s.tests[i].eq((op & TEST).any()),
-                s.waits[i].eq(s.awaits[i] | ((op & RETRY).any() & (s.opens[i] | (s.locks[i] & ~s.tests[i])))),
+                s.waits[i].eq(
+                    (op == Op.AWAIT_READY_REPLY)
+                    | (
+                        (op & RETRY).any()
+                        & (
+                            (op[3:] == Op.OPEN >> 3)
+                            | ((op[3:] == Op.LOCK >> 3 if self.has_locks else 0) & ~(op & TEST).any())
+                        )
+                    )
+                ),
             ]
 
     def _collect(self, m, s):
         """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
-        asks = self._cross(m, s, self.request_valid)
-        m.d.comb += s.asking.eq(asks | s.waiting)
-        with m.If(s.asking.any()):
-            m.d.sync += s.waiting.eq(s.asking & ~(s.turns.pick & s.counts))
+        asks = self.request_valid
+        for stage in range(self.backplane - 1):
+            register = Signal(self.ports, name=f"backplane_{stage}")
+            m.d.sync += register.eq(asks)
+            asks = register
+            s.crossing.append(register)
+        # The last register of the backplane keeps a request until its decision.
+        m.d.sync += s.asking.eq(asks | s.asking & ~s.decided)
 
     def _check(self, m, s, i, request):
         """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
@@ -174,94 +187,99 @@ class Controller(wiring.Component):
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
         compared with the result of the check before."""
         index = request.param[: index_bits(self.ports)]
-        same, same_before, has = (Signal(name=f"{name}_{i}") for name in ("same", "same_before", "has"))
-        free, ready, usable, unknown = (Signal(name=f"{name}_{i}") for name in ("free", "ready", "usable", "unknown"))
-        can, now, clear, may, grants = (Signal(name=f"{name}_{i}") for name in ("can", "now", "clear", "may", "grants"))
+        mine, idle, free, ready, usable, unknown, has = (
+            Signal(name=f"{name}_{i}") for name in ("mine", "idle", "free", "ready", "usable", "unknown", "has")
+        )
+        now, grants, lasts, fits, has_still, surely, if_idle, if_free = (
+            Signal(name=f"{name}_{i}")
+            for name in ("now", "grants", "lasts", "fits", "has_still", "surely", "if_idle", "if_free")
+        )
+        # Ports whose commands name the same output, as of the cycle before.
+        alike = Signal(self.ports, name=f"alike_{i}")
+        m.d.sync += alike.eq(Cat(index == other.param[: index_bits(self.ports)] for other in self.request))
         m.d.comb += [
-            same.eq(index == s.output),
-            same_before.eq(index == s.output_before),
+            has.eq(s.opens[i] & mine),
+            s.opened_here[i].eq((s.opening_now & alike).any()),
+            s.locked_here[i].eq((s.locking_now & alike).any()),
+            lasts.eq(
+                (index == s.output) & (s.locked | s.opened & s.opens[i]) | (index == s.output_before) & s.locked_before
+            ),
+        ]
+        m.d.sync += [
+            mine.eq(self.mine[i]),
+            idle.eq(~self.connected.bit_select(index, 1)),
             free.eq(~self.shut[i].bit_select(index, 1)),
             ready.eq(self.ready.bit_select(index, 1)),
             # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look at
             # ``usable``.
             usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
             unknown.eq(is_absent(request.param, self.ports)),
-            has.eq(s.opens[i] & self.mine[i]),
-            clear.eq(~(same & (s.locked | s.opened & s.opens[i])) & ~(same_before & s.locked_before)),
         ]
-        with m.If(s.opens[i]):
-            m.d.comb += can.eq(
-                usable & (self.mine[i] | (~self.connected.bit_select(index, 1) & free & clear)) & (ready | ~s.tests[i])
-            )
-        with m.Elif(s.locks[i]):
-            m.d.comb += can.eq(usable & free & clear)
-        with m.Elif(s.awaits[i]):
-            m.d.comb += can.eq(ready)
+        # What is granted whatever was decided in the last cycles, and what if it has not taken the output. That is
+        # known late in the cycle.
         m.d.comb += [
-            now.eq(unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i])),
-            may.eq(s.asking[i] & ~s.freeze),
-            grants.eq(may & can & ~unknown),
+            fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
+            has_still.eq(fits & s.opens[i] & mine),
+            surely.eq(s.asking[i] & ~unknown & s.awaits[i] & ready | has_still),
+            if_idle.eq(fits & s.opens[i] & ~mine & idle & free),
+            if_free.eq(fits & s.locks[i] & free),
+            grants.eq(
+                surely | (if_idle & ~s.opened_here[i] | if_free) & ~s.locked_here[i] & ~lasts,
+            ),
+            now.eq(s.asking[i] & (unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i]))),
         ]
         m.d.sync += [
             s.possible[i].eq(grants),
-            s.at_once[i].eq(may & now),
-            s.either[i].eq(grants | may & now),
-            s.may_open[i].eq(grants & s.opens[i]),
-            s.may_enter[i].eq(grants & s.opens[i] & ~self.mine[i]),
-            s.may_lock[i].eq(grants & s.locks[i] & ~s.tests[i]),
+            s.at_once[i].eq(now),
+            s.either[i].eq(grants | now),
+            s.may_open[i].eq(has_still | if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
+            s.may_enter[i].eq(if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
+            s.may_lock[i].eq(if_free & ~s.tests[i] & ~s.locked_here[i] & ~lasts),
             s.opening[i].eq(s.opens[i] & ~has),
             s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
         ]
         # The decision of the cycle before has taken the output: a request that may wait is then picked in vain.
-        m.d.comb += [
-            s.hit[i].eq(same & (s.locked & s.wanting[i] | s.opened & s.opening[i])),
-            s.counts[i].eq(s.at_once[i] | ~s.hit[i]),
-        ]
+        m.d.comb += s.hit[i].eq(s.locked_here[i] & s.wanting[i] | s.opened_here[i] & s.opening[i])
 
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
-        The port that was picked in the cycle before is left out: the pick is known too late in its cycle to keep the
-        port from being checked again."""
-        counted = Signal()  # the pick is not in vain
-        m.d.comb += [
-            s.turns.asks.eq(s.either & ~s.picked),
-            s.done.eq(s.possible & ~s.hit),
-            self.enter.eq(s.turns.pick & s.may_enter & ~s.hit),
-            counted.eq(s.turns.chosen(list(s.counts))),
-            s.turns.keep.eq(~counted),
+        The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
+        keep the port from being checked again. A pick in vain is a turn, too."""
+        m.d.comb += s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports))
+        m.d.sync += [
+            s.picked.eq(s.turns.pick),
+            s.picked_before.eq(s.picked),
+            s.counts.eq(s.at_once | ~s.hit),
+            s.was_done.eq(s.possible & ~s.hit),
+            s.enters.eq(s.may_enter & ~s.hit),
+            s.takes_output.eq(s.may_open & ~s.hit),
+            s.takes_lock.eq(s.may_lock & ~s.hit),
         ]
-        m.d.sync += [s.picked.eq(s.turns.pick), s.some.eq(counted)]
 
     def _tell_decision(self, m, s):
-        """Cycle d: the decision goes to registers, for cycle d + 1. Its output and its lock are kept for d + 2, too."""
-        m.d.sync += [
-            s.decided.eq(s.turns.pick & s.counts),
-            s.resumes.eq(s.turns.pick & s.counts & (s.opens | s.locks)),
-            s.entered.eq(self.enter),
-            s.supervising.eq(s.turns.pick & self.allowed & Cat(request.op[7] for request in self.request)),
-            Cat(s.output, s.opened, s.locked).eq(
-                s.turns.chosen(
-                    [
-                        Cat(
-                            request.param[: index_bits(self.ports)],
-                            s.may_open[i] & ~s.hit[i],
-                            s.may_lock[i] & ~s.hit[i],
-                        )
-                        for i, request in enumerate(self.request)
-                    ]
-                )
-            ),
-            s.was_done.eq(s.done),
-            s.locked_before.eq(s.locked),
-            s.output_before.eq(s.output),
+        """Cycle d + 1: the decision. Its output and its lock are kept for d + 2 and d + 3, too."""
+        m.d.comb += [
+            s.decided.eq(s.picked & s.counts),
+            self.resume.eq(s.decided & (s.opens | s.locks)),
+            self.enter.eq(s.picked & s.enters),
+            s.opening_now.eq(s.picked & s.takes_output),
+            s.locking_now.eq(s.picked & s.takes_lock),
+            s.named.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
         ]
-        m.d.comb += self.resume.eq(self._cross(m, s, s.resumes))
+        m.d.sync += [
+            s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
+            s.output.eq(s.named),
+            s.opened.eq(s.opening_now.any()),
+            s.locked.eq(s.locking_now.any()),
+            s.output_before.eq(s.output),
+            s.locked_before.eq(s.locked),
+        ]
 
     def _give_order(self, m, s):
         """Cycle d + 1: the order, and the connection that was entered."""
         with m.If(self.expired.any() | s.gave_up.any()):
-            m.d.sync += s.gave_up.eq((s.gave_up | (self.expired & s.waiting)) & ~s.decided)
+            m.d.sync += s.gave_up.eq((s.gave_up | (self.expired & s.asking)) & ~s.decided)
         order, bits = self.order, index_bits(self.ports)
         # Signals from which other signals are made stand outside of the struct: a simulator takes a struct for one
         # signal.
@@ -272,45 +290,38 @@ class Controller(wiring.Component):
             self.decided.eq(s.decided),
             op.eq(_chosen(s.decided, [request.op for request in self.request])),
             port.eq(one_hot_index(s.decided)),
-            supervises.eq(s.supervising.any()),
-            self.place.eq(1 << s.output),
-            self.opened.eq(s.entered),
+            supervises.eq((s.picked & s.supervisor).any()),
+            self.place.eq(1 << s.named),
+            self.opened.eq(self.enter),
             self.entered_input.eq(port),
-            self.entered_output.eq(Mux(s.opened, self.place, 0)),
             order.request.op.eq(op),
             order.request.param.eq(
-                Cat(s.output, _chosen(s.decided, [request.param[bits:] for request in self.request]))
+                Cat(s.named, _chosen(s.decided, [request.param[bits:] for request in self.request]))
             ),
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),
-            order.had.eq((s.opened & ~s.entered.any()) | (s.locked & self.locked.bit_select(s.output, 1))),
+            order.had.eq((s.opening_now & ~self.enter).any()),
             order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
-            order.locks.eq(s.locked),
+            order.locks.eq(s.locking_now.any()),
             s.freeze.eq(supervises),
         ]
 
     def _freeze(self, m, s):
-        """From cycle d + 1 of a supervisor command until ``finished`` nothing is checked: supervisor commands are
+        """From cycle d + 2 of a supervisor command until ``finished`` nothing is picked: supervisor commands are
         carried out one by one, and nothing else is decided meanwhile."""
         with m.If(s.frozen):
             m.d.comb += s.freeze.eq(1)
         m.d.sync += s.frozen.eq(s.freeze & ~self.finished)
 
-    def _cross(self, m, s, signal):
-        """A vector behind the registers of the backplane."""
-        for stage in range(self.backplane):
-            register = Signal(self.ports, name=f"backplane_{stage}")
-            m.d.sync += register.eq(signal)
-            signal = register
-            s.crossing.append(register)
-        return signal
-
     def _assert(self, m, s):
         """Claims about the check and the decision, which the proofs prove."""
         params = [request.param for request in self.request]
         m.d.comb += [
-            Assert(((s.possible | s.at_once) & ~s.picked & ~s.waiting) == 0, "only what waits is decided"),
+            Assert(
+                ((s.possible | s.at_once) & ~s.picked & ~s.picked_before & ~s.asking) == 0,
+                "only what waits is decided",
+            ),
             Assert(s.either == s.possible | s.at_once),
             Assert((s.may_open & ~s.possible) == 0),
             Assert((s.may_enter & ~(s.may_open & s.opening)) == 0),
@@ -318,5 +329,4 @@ class Controller(wiring.Component):
             *(Assert(~s.may_open[i] | (param != i)) for i, param in enumerate(params)),
             Assert((s.may_lock & ~(s.possible & s.wanting)) == 0),
             Assert((s.opening & ~s.wanting) == 0),
-            Assert(s.some == s.decided.any()),
         ]

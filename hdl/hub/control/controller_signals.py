@@ -14,7 +14,7 @@ class ControllerSignals:
 
     def __init__(self, ports):
         bits = index_bits(ports)
-        self.crossing = []  # the registers of the backplane, in the order of the stages: of requests, then of resume
+        self.crossing = []  # the registers of the backplane, in the order of the stages
 
         # The kind of each request. It holds until the response.
         self.opens = Signal(ports)
@@ -24,8 +24,7 @@ class ControllerSignals:
         self.waits = Signal(ports)  # it may wait until it can be granted
 
         # The requests that are checked.
-        self.asking = Signal(ports)  # it has come in this cycle, or waits
-        self.waiting = Signal(ports)
+        self.asking = Signal(ports)  # it has come, and waits for its decision
         self.freeze = Signal()  # nothing is checked
         self.frozen = Signal()  # a supervisor command is carried out
 
@@ -43,23 +42,30 @@ class ControllerSignals:
 
         # The pick among them.
         self.turns = Arbiter(ports)
-        self.picked = Signal(ports)  # the pick of the cycle before
         self.hit = Signal(ports)  # the decision of the cycle before has taken the output
-        self.counts = Signal(ports)  # if the request is picked, the pick is not in vain
-        self.done = Signal(ports)  # if the request is decided, it is granted
 
-        # The decision of the cycle before: its kind, its output, its port.
+        # The pick of the cycle before, and what it means if a port is the one that was picked.
+        self.picked = Signal(ports)
+        self.counts = Signal(ports)  # the pick is not in vain
+        self.was_done = Signal(ports)  # the request is granted
+        self.enters = Signal(ports)  # a connection is entered
+        self.takes_output = Signal(ports)
+        self.takes_lock = Signal(ports)
+        self.supervisor = Signal(ports)  # it is a supervisor command from a port that may give one
+
+        # The decision: its port, one-hot; the same if it opens, if it locks; its output.
+        self.decided = Signal(ports)
+        self.opening_now = Signal(ports)
+        self.locking_now = Signal(ports)
+        self.named = Signal(bits)
+        self.opened_here = Signal(ports)  # it opens the output that the request of this port names
+        self.locked_here = Signal(ports)
+        self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting
+
+        # The decision before that, and the one before it.
+        self.picked_before = Signal(ports)
         self.opened = Signal()
         self.locked = Signal()
         self.output = Signal(bits)
-        self.some = Signal()
-        self.decided = Signal(ports)
-        self.entered = Signal(ports)
-        self.was_done = Signal(ports)
-        self.resumes = Signal(ports)
-        self.supervising = Signal(ports)  # it is a supervisor command from a port that may give one
-        self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting
-
-        # The decision before that.
         self.locked_before = Signal()
         self.output_before = Signal(bits)

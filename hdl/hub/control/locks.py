@@ -28,6 +28,8 @@ class Locks(wiring.Component):
     -------
     change, who : In(ports), In(ports)
         ``change``: outputs whose lock changes. ``who``: the input that gets the lock, one-hot; 0 if no input gets it.
+    give_back : In(ports)
+        Outputs whose lock ends, unless it changes.
     release : In(ports)
         Inputs all of whose locks end.
     held, shut : Out(ports).array(ports)
@@ -59,6 +61,7 @@ class Locks(wiring.Component):
             {
                 "change": In(ports),
                 "who": In(ports),
+                "give_back": In(ports),
                 "release": In(ports),
                 "held": Out(ports).array(ports),
                 "shut": Out(ports).array(ports),
@@ -90,8 +93,10 @@ class Locks(wiring.Component):
                     *(self.held[i][o].eq(self.who[i]) for i in ports),
                     *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports),
                 ]
-            with m.If(self.ended[o] & ~self.change[o]):
+            with m.Elif(self.ended[o] | self.give_back[o]):
                 m.d.sync += [self.locked[o].eq(0), *(self.shut[i][o].eq(0) for i in ports)]
+            with m.If(self.give_back[o] & ~self.change[o]):
+                m.d.sync += [self.held[i][o].eq(0) for i in ports]
         for i in ports:
             with m.If(self.release[i]):
                 m.d.sync += self.held[i].eq(0)

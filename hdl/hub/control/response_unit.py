@@ -15,7 +15,7 @@ from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_
 from ..monitor.recorder import Decision
 from ..monitor_map import Event
 from .controller import Order
-from .response_signals import ResponseSignals
+from .response_signals import QUESTIONS, ResponseSignals
 
 __all__ = ["ResponseUnit", "SupervisorCommand"]
 
@@ -71,8 +71,10 @@ class ResponseUnit(wiring.Component):
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
         ``errors``: errors of each port; bit 8: more than 255. ``level``: entries of its queue.
-    lock, unlock, change, who : Out(1), Out(1), Out(ports), Out(ports)
-        A lock is granted; a lock is given back; the lock's output, one-hot; the input that gets the lock, one-hot.
+    change, who : Out(ports), Out(ports)
+        A lock is granted: its output, one-hot, and the input that gets it, one-hot.
+    unlock, give_back : Out(1), Out(ports)
+        A lock is given back; its output, one-hot, a cycle later.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
         The port whose neighbour a command asks for; ID and kind of this neighbour in the same cycle.
     forget : Out(ports)
@@ -98,9 +100,9 @@ class ResponseUnit(wiring.Component):
 
     Timing
     ------
-    The response to an order of cycle t comes in cycle t + 3. The response to a supervisor command comes in the cycle
-    after ``finished``. ``lock``, ``unlock``, ``forget``, ``release``, ``command`` and ``decision`` belong to t + 1, all
-    other effects to t + 3.
+    The response to an order of cycle t comes in cycle t + 5. The response to a supervisor command comes in the cycle
+    after ``finished``. ``change`` and ``who`` belong to t + 1; ``unlock``, ``forget``, ``release`` and ``command`` to
+    t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up in t + 1.
 
     Raises
     ------
@@ -127,10 +129,10 @@ class ResponseUnit(wiring.Component):
                 "enabled": In(ports),
                 "errors": In(9).array(ports),
                 "level": In(LEVEL_BITS).array(ports),
-                "lock": Out(1),
-                "unlock": Out(1),
                 "change": Out(ports),
                 "who": Out(ports),
+                "unlock": Out(1),
+                "give_back": Out(ports),
                 "neighbour": Out(bits),
                 "neighbour_id": In(8),
                 "neighbour_kind": In(8),
@@ -156,11 +158,12 @@ class ResponseUnit(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """The order; the tables; the effects of cycle t + 1, and the record; the answer; the kind of the command;
+        """The order; the command; the tables; the early effects, and the record; the answer; the kind of the command;
         whether it is refused; the response; flow control."""
         m = Module()
         s = ResponseSignals(self.ports)
         self._take_order(m, s)
+        self._take_command(m, s)
         self._look_up(m, s)
         self._act_early(m, s)
         self._record(m, s)
@@ -169,58 +172,72 @@ class ResponseUnit(wiring.Component):
         self._find_obstacles(m, s)
         self._refuse(m, s)
         self._respond(m, s)
-        self._control_flow(m, s)
         # The pulses for the ready bits come with the response.
-        m.d.comb += self.busy.eq(s.valid | s.responding | self.response_valid.any())
+        m.d.comb += self.busy.eq(s.early_giver.any() | s.valid | s.responding | s.answers | self.response_valid.any())
         if platform == "formal":
             self.probes = s
         return m
 
     def _take_order(self, m, s):
-        """Cycle t: takes the order over, and decodes the commands with an effect in t + 1."""
-        op, param = self.order.request.op, self.order.request.param
-        comes = self.decided.any()
-        user = comes & ~self.order.supervisor
+        """Cycle t: takes the order over. A lock is taken in t + 1; a command that is decided later finds it in the
+        table."""
         m.d.sync += [
+            s.early.eq(self.order),
+            s.early_giver.eq(self.decided),
+            s.early_place.eq(self.place),
+            s.locks.eq(self.order.locks),
+        ]
+        m.d.comb += [self.change.eq(Mux(s.locks, s.early_place, 0)), self.who.eq(Mux(s.locks, s.early_giver, 0))]
+
+    def _take_command(self, m, s):
+        """Cycle t + 1: takes the command over, and decodes the commands with an effect in t + 2."""
+        op, param = s.early.request.op, s.early.request.param
+        comes = s.early_giver.any()
+        user = comes & ~s.early.supervisor
+        m.d.sync += [
+            s.question.eq(Cat(op == one for one in QUESTIONS)),
             s.valid.eq(comes),
             s.absent.eq(is_absent(param, self.ports)),
             s.unlocks.eq(comes & (op[1:] == Op.UNLOCK >> 1)),
             s.frees.eq(user & (op == Op.UNLOCK_MINE)),
             s.forgets.eq(user & (op == Op.STATUS_NEIGHBOUR) & ~is_absent(param, self.ports)),
-            s.locks.eq(comes & self.order.locks),
-            s.supervises.eq(comes & self.order.supervisor),
+            s.supervises.eq(comes & s.early.supervisor),
         ]
         with m.If(comes):
-            m.d.sync += [s.order.eq(self.order), s.giver.eq(self.decided), s.place.eq(self.place)]
+            m.d.sync += [
+                s.order.eq(s.early),
+                s.order.had.eq(s.early.had | s.locks & (self.locked & s.early_place).any()),
+                s.giver.eq(s.early_giver),
+                s.place.eq(s.early_place),
+            ]
 
     def _look_up(self, m, s):
-        """Cycle t: looks up the tables for the named port.
+        """Cycle t + 1: looks up the tables for the named port.
 
-        If the command before, which is one cycle ahead, changes the lock of the same port now, the change counts."""
-        name = self.order.request.param[: index_bits(self.ports)]
-        again = Signal()  # the command before has named the same port, and may be changing its lock now
+        If one of the two commands before gives back the lock of the same port, the lock does not count any more."""
+        name, place = s.early.request.param[: index_bits(self.ports)], s.early_place
+        again = Signal()  # the command before has named the same port, and may be giving back its lock now
         m.d.comb += again.eq(name == s.order.request.param[: len(name)])
         m.d.sync += [
             s.in_use.eq(self.connected.bit_select(name, 1)),
-            s.taken.eq(again & self.lock | self.locked.bit_select(name, 1) & ~(again & self.unlock)),
+            s.taken.eq(self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & place).any()),
             s.usable.eq(self.enabled.bit_select(name, 1)),
             s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
-            s.holder.eq(_looked_up(self.place, self.owner)),
-            s.locker.eq(Mux(again & self.lock, s.order.port, _looked_up(self.place, self.locker))),
-            s.errors.eq(_looked_up(self.place, self.errors)),
-            s.level.eq(_looked_up(self.place, self.level)),
+            s.holder.eq(_looked_up(place, self.owner)),
+            s.locker.eq(_looked_up(place, self.locker)),
+            s.errors.eq(_looked_up(place, self.errors)),
+            s.level.eq(_looked_up(place, self.level)),
             s.connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
         ]
 
     def _act_early(self, m, s):
-        """Cycle t + 1: locks and unlocks, forgets a neighbour, and hands a supervisor command on."""
+        """Cycle t + 2: unlocks, forgets a neighbour, and hands a supervisor command on. A lock that is given back is
+        still there in t + 3."""
+        m.d.sync += self.give_back.eq(Mux(self.unlock, s.place, 0))
         m.d.comb += [
             s.responds.eq(s.valid & ~s.supervises),
             s.ours.eq(s.taken & (s.locker == s.order.port) & ~s.absent),
             self.unlock.eq(s.unlocks & s.ours),
-            self.lock.eq(s.locks),
-            self.change.eq(Mux(self.lock | self.unlock, s.place, 0)),
-            self.who.eq(Mux(self.lock, s.giver, 0)),
             self.release.eq(Mux(s.frees, s.giver, 0)),
             self.neighbour.eq(s.order.request.param),
             self.forget.eq(Mux(s.forgets, s.place, 0)),
@@ -231,28 +248,27 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _record(self, m, s):
-        """Cycle t + 1: the event for the record. Closing by an input itself is no decision. Neither is the repetition
-        of an open or a lock."""
-        op, order = s.order.request.op, s.order
-        m.d.comb += [self.decision.input.eq(order.port), self.decision.output.eq(order.request.param)]
-        with m.If(s.valid):
-            with m.Switch(op):
-                with m.Case(Op.UNLOCK, Op.UNLOCK_REPLY):
-                    m.d.comb += [self.decision.kind.eq(Event.UNLOCKED), self.decision_valid.eq(s.ours)]
-                with m.Case(*_OPENS):
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.OPENED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had),
-                    ]
-                with m.Case(*(op for op in _LOCKS if op in self.known)):
-                    test = (op & TEST).any()
-                    m.d.comb += [
-                        self.decision.kind.eq(Mux(order.done, Event.LOCKED, Event.REFUSED)),
-                        self.decision_valid.eq(~order.had & ~(test & order.done)),
-                    ]
+        """Cycle t + 3: the event for the record. Closing by an input itself is no decision. Neither is the repetition
+        of an open or a lock, nor a test of a lock that could be taken."""
+        order = s.order
+        m.d.sync += [
+            s.event_input.eq(order.port),
+            s.event_output.eq(order.request.param),
+            s.had.eq(order.had),
+        ]
+        granted = Mux(s.is_open, Event.OPENED, Event.LOCKED)
+        m.d.comb += [
+            self.decision.input.eq(s.event_input),
+            self.decision.output.eq(s.event_output),
+            self.decision.kind.eq(Mux(s.is_unlock, Event.UNLOCKED, Mux(s.done, granted, Event.REFUSED))),
+            self.decision_valid.eq(
+                s.responding
+                & (s.is_unlock & ~s.not_ours | s.is_open & ~s.had | s.is_lock & ~s.had & ~(s.is_test & s.done))
+            ),
+        ]
 
     def _find_answer(self, m, s):
-        """Cycle t + 1: finds the answer to the command, if the command is not refused. It is the parameter, unless the
+        """Cycle t + 2: finds the answer to the command, if the command is not refused. It is the parameter, unless the
         command asks for something."""
         op, param = s.order.request.op, s.order.request.param
         answers = {
@@ -266,17 +282,14 @@ class ResponseUnit(wiring.Component):
             Op.SIZE_REPLY: self.ports,
         }
         m.d.sync += [
-            s.answer.eq(param),
             s.said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id)),
         ]
-        with m.Switch(op):
-            for question, value in answers.items():
-                with m.Case(question):
-                    m.d.sync += s.answer.eq(value)
+        looked = reduce(or_, (Mux(bit, answers[one], 0) for bit, one in zip(s.question, QUESTIONS)))
+        m.d.sync += s.answer.eq(Mux(s.question.any(), looked, param))
         m.d.sync += s.count.eq(sum(s.connections))
 
     def _classify(self, m, s):
-        """Cycle t + 1: finds the kind of the command."""
+        """Cycle t + 2: finds the kind of the command."""
         op = s.order.request.op
 
         def among(ops):
@@ -306,7 +319,7 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _find_obstacles(self, m, s):
-        """Cycle t + 1: finds in the table entries what may refuse the command."""
+        """Cycle t + 2: finds in the table entries what may refuse the command."""
         op, param = s.order.request.op, s.order.request.param
         own = Signal()  # the command names its own port
         mine = Signal()  # the input that is connected to the output is the command's port
@@ -329,7 +342,7 @@ class ResponseUnit(wiring.Component):
         ]
 
     def _refuse(self, m, s):
-        """Cycle t + 2: whether the command is refused. At most one of ``refused`` is 1."""
+        """Cycle t + 3: whether the command is refused. At most one of ``refused`` is 1."""
         refused = s.refused
         takes = s.is_open | s.is_lock
         asks = takes & ~s.done & ~s.bad & ~s.disabled & ~s.retry
@@ -347,48 +360,55 @@ class ResponseUnit(wiring.Component):
             refused[Error.LOCKED].eq(asks & (s.is_lock | ~s.busy & s.shut)),
             refused[Error.NOT_READY].eq(asks & s.is_open & ~s.busy & ~s.shut & s.is_test),
             refused[Error.BUSY].eq(asks & s.is_open & (s.busy | ~s.shut & ~s.is_test)),
-            s.refusal.eq(Cat(refused.values()).any()),
         ]
 
     def _respond(self, m, s):
-        """Cycle t + 2: sends the response, which is at the ports in t + 3. A supervisor command's response comes from
+        """Cycle t + 4: sends the response, which is at the ports in t + 5. A supervisor command's response comes from
         the supervisor."""
         code = Signal(4)
-        m.d.comb += code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in s.refused.items())))
+        refusal = Signal()
         m.d.sync += [
-            self.response_valid.eq(s.asker | self.finished),
-            self.done.eq(Mux(s.responding, ~s.refusal, self.finished_done)),
-            self.value.eq(
-                Mux(
-                    s.responding,
-                    Mux(s.refusal, code, Mux(s.is_count, s.count, Mux(s.is_neighbour, s.said, s.answer))),
-                    self.finished_value,
-                )
-            ),
-            self.quiet.eq(s.responding & s.is_quiet),
+            Cat(s.judged.values()).eq(Cat(s.refused.values())),
+            s.answers.eq(s.responding),
+            s.answered.eq(s.asker),
+            s.named.eq(s.effect),
+            s.text.eq(Mux(s.is_count, s.count, Mux(s.is_neighbour, s.said, s.answer))),
+            s.silent.eq(s.responding & s.is_quiet),
+        ]
+        m.d.comb += [
+            refusal.eq(Cat(s.judged.values()).any()),
+            code.eq(reduce(or_, (Mux(flag, error, 0) for error, flag in s.judged.items()))),
+        ]
+        m.d.sync += [
+            self.response_valid.eq(s.answered | self.finished),
+            self.done.eq(Mux(s.answers, ~refusal, self.finished_done)),
+            self.value.eq(Mux(s.answers, Mux(refusal, code, s.text), self.finished_value)),
+            self.quiet.eq(s.silent),
             *(
-                fault.eq(Mux(s.responding, s.refused[error], ~self.finished_done & (self.finished_value == error)))
+                fault.eq(Mux(s.answers, s.judged[error], ~self.finished_done & (self.finished_value == error)))
                 for fault, error in zip(self.fault, FAULTS)
             ),
         ]
+        self._control_flow(m, s, refusal)
 
-    def _control_flow(self, m, s):
-        """Cycle t + 2: decides on the effects for flow control, which come in t + 3.
+    def _control_flow(self, m, s, refusal):
+        """Cycle t + 4: decides on the effects for flow control, which come in t + 5.
 
         If the watchdog ended a command that waited for a ready bit, the ready bit is set, unless another input is
         connected to the output."""
-        sets = Signal()
-        clears = Signal()
-        sends = Signal()
+        raises, lowers, repairs, recovers, sets, clears, sends = (
+            Signal(name=name) for name in ("raises", "lowers", "repairs", "recovers", "sets", "clears", "sends")
+        )
         place_of_effect = Signal(self.ports, reset_less=True)
         m.d.sync += [
-            place_of_effect.eq(s.effect),
-            sets.eq(
-                s.responding & ~s.refusal & s.is_raise
-                | s.responding & s.refused[Error.GIVEN_UP] & s.expired & s.alone & (s.is_await | s.is_open & s.is_test)
-            ),
-            clears.eq(s.responding & ~s.refusal & s.is_lower),
-            sends.eq(s.responding & ~s.refusal & s.is_repair),
+            raises.eq(s.responding & s.is_raise),
+            lowers.eq(s.responding & s.is_lower),
+            repairs.eq(s.responding & s.is_repair),
+            recovers.eq(s.responding & s.expired & s.alone & (s.is_await | s.is_open & s.is_test)),
+            place_of_effect.eq(s.named),
+            sets.eq(raises & ~refusal | recovers & s.judged[Error.GIVEN_UP]),
+            clears.eq(lowers & ~refusal),
+            sends.eq(repairs & ~refusal),
         ]
         m.d.comb += [
             self.ready_set.eq(Mux(sets, place_of_effect, 0)),

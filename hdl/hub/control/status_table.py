@@ -2,7 +2,7 @@
 
 The table is kept twice, as the paper's figure suggests. Per input it holds the mask of its outputs, which the crossbar
 and the commands obey. Per output it holds, a cycle later, the number of its input: for replies, for questions, and for
-the selectors of a crossbar that is not ``early``.
+the selectors of a crossbar that is not ``late``.
 
 Source: "The Design of Nectar" (1989), section 4.1.
 """
@@ -10,7 +10,7 @@ Source: "The Design of Nectar" (1989), section 4.1.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,14 +29,12 @@ class StatusTable(wiring.Component):
 
     Members
     -------
-    port : In(index).array(ports)
-        For each input: the output that its command names.
+    named : In(ports).array(ports)
+        For each input: the output that its command names, one-hot; 0 if there is none.
     enter : In(ports)
-        Inputs whose connection to the named output is entered. The output must be free and not the input's own port. It
-        stays named for one cycle more.
-    entered_input, entered_output : In(index), In(ports)
-        The connection that was entered in the cycle before: its input as a number, its output one-hot; all 0 if there
-        was none.
+        Inputs whose connection to the named output is entered. The output must be free and not the input's own port.
+    entered_input : In(index)
+        The input of the connection that is entered in this cycle, as a number.
     close_one : In(ports)
         Inputs whose connection to the named output ends, if there is one.
     close_mine : In(ports)
@@ -47,6 +45,8 @@ class StatusTable(wiring.Component):
         Inputs to which the named output is connected.
     targets : Out(ports).array(ports)
         For each input: the mask of the outputs connected to it.
+    coming, ahead : Out(ports).array(ports), Out(ports).array(ports)
+        ``coming``: the ``targets`` of the next cycle. ``ahead``: the same, with the connections that end in this cycle.
     connected, owner : Out(ports), Out(index).array(ports)
         ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
         ``targets`` of the cycle before.
@@ -56,7 +56,8 @@ class StatusTable(wiring.Component):
     Timing
     ------
     A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
-    ``owner`` in t + 2. Closing wins over entering. ``mine`` belongs to ``port`` in the same cycle.
+    ``owner`` in t + 2; one that is entered shows in all of them in t + 1. Closing wins over entering. ``mine``
+    belongs to ``named`` in the same cycle.
 
     Raises
     ------
@@ -70,15 +71,16 @@ class StatusTable(wiring.Component):
         bits = index_bits(ports)
         super().__init__(
             {
-                "port": In(bits).array(ports),
+                "named": In(ports).array(ports),
                 "enter": In(ports),
                 "entered_input": In(bits),
-                "entered_output": In(ports),
                 "close_one": In(ports),
                 "close_mine": In(ports),
                 "closed": In(ports),
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
+                "coming": Out(ports).array(ports),
+                "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -89,36 +91,30 @@ class StatusTable(wiring.Component):
         m = Module()
         ports = range(self.ports)
 
-        # An output's number is decoded in two parts, ``low`` and ``high``. The change of a bit goes with ``high``.
-        changes = Signal(self.ports)  # the bit that an input names changes
-        m.d.comb += changes.eq(self.enter | (self.close_one & self.mine))
-        for i, port in enumerate(self.port):
-            low, high, change = (
-                Signal(-(-self.ports // 4) if name != "low" else 4, name=f"{name}_{i}")
-                for name in ("low", "high", "change")
-            )
+        entered = Signal(self.ports)
+        entries = []
+        for i, place in enumerate(self.named):
+            m.d.comb += self.mine[i].eq((self.targets[i] & place).any())
+            entries.append(Mux(self.enter[i], place & ~(1 << i), 0))
+            m.d.comb += [self.ahead[i][o].eq(self.targets[i][o] | (self.enter[i] & place[o])) for o in ports if o != i]
             m.d.comb += [
-                low.eq(1 << port[:2]),
-                high.eq(Cat(port[2:] == n for n in range(len(high)))),
-                change.eq(Mux(changes[i], high, 0)),
-                self.mine[i].eq(self.targets[i].bit_select(port, 1)),
-            ]
-            m.d.sync += [
-                self.targets[i][o].eq((self.targets[i][o] ^ (change[o // 4] & low[o % 4])) & ~self.closed[o])
+                self.coming[i][o].eq(
+                    self.ahead[i][o] & ~(self.close_one[i] & place[o]) & ~self.closed[o] & ~self.close_mine[i]
+                )
                 for o in ports
                 if o != i
             ]
-            with m.If(self.close_mine[i]):
-                m.d.sync += self.targets[i].eq(0)
+            m.d.sync += self.targets[i].eq(self.coming[i])
 
         in_use = Signal(self.ports)
         m.d.comb += [
             in_use.eq(reduce(or_, self.targets)),
+            entered.eq(reduce(or_, entries)),
             self.ended.eq(self.connected & ~in_use),
         ]
-        m.d.sync += self.connected.eq(in_use)
+        m.d.sync += self.connected.eq(in_use | entered)
         for o in ports:
-            with m.If(self.entered_output[o]):
+            with m.If(entered[o]):
                 m.d.sync += self.owner[o].eq(self.entered_input)
 
         if platform == "formal":

@@ -52,7 +52,7 @@ class _Signals:
         self.command = Signal(SupervisorCommand(ports), reset_less=True)
         self.op, self.param = self.command.request.op, self.command.request.param
         self.place, self.giver = self.command.place, self.command.giver
-        self.step = Signal(8)  # one-hot; 0 while no command is under way
+        self.step = Signal(9)  # one-hot; 0 while no command is under way
 
         # What it asks for, from step 0 on.
         self.named = Signal(7)  # number of the port that it names
@@ -61,15 +61,16 @@ class _Signals:
         # From step 1 on.
         self.is_command = {one: Signal(name=f"is_{one.name.lower()}", reset_less=True) for one in _ALL}
         self.known = Signal(reset_less=True)
-        self.is_bad = Signal(reset_less=True)  # the parameter is wrong
+        self.bad = Signal(6, reset_less=True)  # the parameter is wrong, in one way or another
+        self.is_bad = Signal()
         self.disabled = Signal(reset_less=True)  # a connection to a disabled port is to be forced
         self.mine = Signal(reset_less=True)  # the connection stands already
         self.locked = Signal(reset_less=True)  # the output is locked
         self.error = Signal(Error)
-        self.acts = Signal()  # in step 1, if the command is not refused
+        self.acts = Signal()  # in step 2, if the command is not refused
 
         # The effects.
-        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 2
+        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 3
         self.connects = Signal()  # a connection is forced that does not stand yet
 
     def is_(self, *ops):
@@ -107,8 +108,8 @@ class Supervisor(wiring.Component):
         The queue of this port is to be emptied; the connections of this input end; the connection to this output ends.
     release, lock, locker : Out(ports)
         The locks of this input end; the lock on this output changes; the input that gets the lock, one-hot.
-    enter, entered_input, entered_output, opened : Out(ports), Out(index), Out(ports), Out(ports)
-        A connection that is entered, like a connection of the controller.
+    enter, entered_input, opened : Out(ports), Out(index), Out(ports)
+        A connection that is entered, like a connection of the controller, but ``enter`` comes a cycle earlier.
     ready_set, ready_clear, hello_ask : Out(ports)
         The ready bit of this output is to be set; to be cleared; the neighbour of this port is to be asked for a hello.
     watchdog_log, watchdog_restart : Out(5), Out(1)
@@ -124,8 +125,8 @@ class Supervisor(wiring.Component):
 
     Timing
     ------
-    The effects of a command of cycle t come in cycle t + 3. *Force connection* closes in t + 3 and enters in t + 7.
-    ``finished`` comes in cycle t + 9, once for each command, but never behind ``reset_hub``. Pulses last one cycle.
+    The effects of a command of cycle t come in cycle t + 4. *Force connection* closes in t + 4 and enters in t + 8.
+    ``finished`` comes in cycle t + 10, once for each command, but never behind ``reset_hub``. Pulses last one cycle.
 
     Raises
     ------
@@ -167,7 +168,6 @@ class Supervisor(wiring.Component):
                 "locker": Out(ports),
                 "enter": Out(ports),
                 "entered_input": Out(bits),
-                "entered_output": Out(ports),
                 "opened": Out(ports),
                 "ready_set": Out(ports),
                 "ready_clear": Out(ports),
@@ -246,24 +246,25 @@ class Supervisor(wiring.Component):
         m.d.sync += [
             *(flag.eq(given[one]) for one, flag in s.is_command.items()),
             s.known.eq(names(*_ALL)),
-            s.is_bad.eq(bad.any()),
+            s.bad.eq(bad),
             s.disabled.eq(names(Op.FORCE_CONNECTION_REPLY) & s.force & ~(place & self.enabled).any()),
             s.mine.eq((giver & self.mine).any()),
             s.locked.eq((place & self.locked).any()),
         ]
 
     def _refuse(self, m, s):
-        """From step 1 on: whether the command is refused. A command that is not refused acts in step 1."""
+        """From step 1 on: whether the command is refused. A command that is not refused acts in step 2."""
+        m.d.comb += s.is_bad.eq(s.bad.any())
         with m.If(~s.known):
             m.d.comb += s.error.eq(Error.UNKNOWN)
         with m.Elif(s.is_bad):
             m.d.comb += s.error.eq(Error.BAD_PORT)
         with m.Elif(s.disabled):
             m.d.comb += s.error.eq(Error.DISABLED)
-        m.d.comb += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
+        m.d.sync += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
 
     def _act_on_ports(self, m, s):
-        """Step 1: what the command does to the port that it names. Pulses come in step 2."""
+        """Step 2: what the command does to the port that it names. Pulses come in step 3."""
         m.d.sync += [pulse.eq(0) for pulse in s.pulses.values()]
         with m.If(s.acts):
             with m.If(s.is_(Op.DISABLE_REPLY)):
@@ -291,7 +292,7 @@ class Supervisor(wiring.Component):
                 self._switch(m, s, self.allowed, s.force)
 
     def _act_on_hub(self, m, s):
-        """Step 1: what the command does to the watchdog, the monitor, or the whole HUB. Pulses come in step 2."""
+        """Step 2: what the command does to the watchdog, the monitor, or the whole HUB. Pulses come in step 3."""
         with m.If(s.acts):
             with m.If(s.is_(Op.RESET_HUB)):
                 self._does(m, s, "reset_hub")
@@ -316,7 +317,7 @@ class Supervisor(wiring.Component):
                 m.d.sync += state[n].eq(value)
 
     def _pulse(self, m, s):
-        """Step 2: the pulses go to the port that the command names, and to the rest of the HUB."""
+        """Step 3: the pulses go to the port that the command names, and to the rest of the HUB."""
         pulses = s.pulses
         m.d.comb += [
             *(
@@ -331,25 +332,24 @@ class Supervisor(wiring.Component):
         ]
 
     def _connect(self, m, s):
-        """Steps 6 and 7: enters a forced connection. By then no symbol of the connection before can close it any
+        """Steps 7 and 8: enters a forced connection. By then no symbol of the connection before can close it any
         more."""
-        with m.If(s.connects & s.step[6]):
-            m.d.comb += self.enter.eq(s.giver)
         with m.If(s.connects & s.step[7]):
+            m.d.comb += self.enter.eq(s.giver)
+        with m.If(s.connects & s.step[8]):
             m.d.comb += [
                 self.opened.eq(s.giver),
                 self.entered_input.eq(one_hot_index(s.giver)),
-                self.entered_output.eq(s.place),
             ]
             m.d.sync += s.connects.eq(0)
 
     def _respond(self, m, s):
-        """Step 7: the response, which is given in the next cycle. The monitor's byte is taken when it belongs to the
+        """Step 8: the response, which is given in the next cycle. The monitor's byte is taken when it belongs to the
         cycle of ``pop``."""
         shown = Signal(8, reset_less=True)
         m.d.sync += [
             shown.eq(self.byte),
-            self.finished.eq(Mux(s.step[7], s.giver, 0)),
+            self.finished.eq(Mux(s.step[8], s.giver, 0)),
             self.finished_done.eq(s.error == 0),
             self.finished_value.eq(s.param),
         ]
@@ -363,14 +363,14 @@ class Supervisor(wiring.Component):
                 m.d.sync += self.finished_value.eq(shown)
 
     def _record(self, m, s):
-        """Steps 1 and 7: the event for the record. A connection that stood already, and a connection that is forced to
+        """Steps 2 and 8: the event for the record. A connection that stood already, and a connection that is forced to
         end, give no OPENED."""
         m.d.comb += [
             self.decision.input.eq(one_hot_index(s.giver)),
             self.decision.output.eq(s.named),
             self.decision.kind.eq(Event.SUPERVISOR),
         ]
-        with m.If(s.step[7]):
+        with m.If(s.step[8]):
             m.d.comb += [self.decision.kind.eq(Event.OPENED), self.decision_valid.eq(s.connects)]
         with m.Elif(s.acts):
             m.d.comb += self.decision_valid.eq(1)

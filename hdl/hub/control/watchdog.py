@@ -76,20 +76,22 @@ class Watchdog(wiring.Component):
         moved = Signal(self.ports, reset_less=True)
         m.d.sync += [held.eq(self.held), moved.eq(self.moved)]
 
-        # Bit ``log`` of the cycles counted changes with every tick. It is looked up a cycle early, so the counter is
-        # one ahead. Behind a reset nothing is held, so these registers begin anew in the next cycle.
-        count = Signal(self.longest + 1, init=1, reset_less=True)
+        # Bit ``log`` of the cycles counted changes with every tick. It is looked up two cycles early, so the counter is
+        # two ahead. Behind a reset nothing is held, so these registers begin anew in the next cycle.
+        count = Signal(self.longest + 1, init=2, reset_less=True)
         bit = Signal(reset_less=True)
         last = Signal(reset_less=True)
         runs = Signal()
         tick = Signal()
+        on = Signal(init=1)  # the time is not 0
+        m.d.sync += on.eq(self.log != 0)
         m.d.comb += [
-            runs.eq(held.any() & (self.log != 0)),
+            runs.eq(held.any() & on),
             self.active.eq((self.held | held).any() & (self.log != 0)),
-            tick.eq(runs & (bit != last) & ~self.restart),
         ]
+        m.d.sync += tick.eq(runs & (bit != last) & ~self.restart)
         with m.If(self.restart | ~runs):
-            m.d.sync += [count.eq(1), bit.eq(0), last.eq(0)]
+            m.d.sync += [count.eq(2), bit.eq(0), last.eq(0)]
         with m.Else():
             m.d.sync += [count.eq(count + 1), bit.eq(count.bit_select(self.log, 1)), last.eq(bit)]
 
@@ -97,13 +99,13 @@ class Watchdog(wiring.Component):
         standing = held & ~moved
         m.d.sync += [
             still.eq(standing & (still | tick.replicate(self.ports))),
-            self.expired.eq(Mux(tick, standing & still, 0)),
+            self.expired.eq(Mux(tick & ~self.restart, standing & still, 0)),
         ]
         with m.If(self.restart):
             m.d.sync += still.eq(0)
 
         if platform == "formal":
             self.probes = SimpleNamespace(
-                held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick
+                held=held, moved=moved, count=count, bit=bit, last=last, still=still, tick=tick, on=on
             )
         return m

@@ -127,29 +127,43 @@ class Monitor(wiring.Component):
         return m
 
     def _count_and_record(self, m, counters, recorder):
-        """What is counted, and what clears the counters and starts the recorder, one cycle late; what is recorded, in
-        the same cycle.
+        """What is counted, and what clears the counters, one cycle late; what is recorded, and what starts the
+        recorder.
 
         The ports are far away, and their events come late in the cycle: therefore registers."""
         clear = Signal(self.ports)
         start = Signal()
         stop = Signal()
+        start_late = Signal()
+        stop_late = Signal()
         awake = Signal()
         m.d.sync += [
-            awake.eq(self.awake),
+            awake.eq(self.awake | self.clear_valid),
             *(ours.eq(events) for ours, events in zip(counters.events, self.events)),
             clear.eq(Mux(self.clear_valid, port_mask(self.clear, self.ports), 0)),
             start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
             stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
         ]
-        recorded = ("decision", "decision_valid", "closed", "unlocked", "expired")
         m.d.comb += [
-            counters.awake.eq(awake | clear.any()),
+            counters.awake.eq(awake),
             counters.clear.eq(clear),
-            *(getattr(recorder, name).eq(getattr(self, name)) for name in recorded),
-            recorder.start.eq(start),
-            recorder.stop.eq(stop),
-            self.active.eq(recorder.running | counters.busy | clear.any() | start | awake),
+            recorder.decision.eq(self.decision),
+            recorder.decision_valid.eq(self.decision_valid),
+            self.active.eq(
+                recorder.running | counters.busy | clear.any() | start | start_late | recorder.start | awake
+            ),
+        ]
+        # A decision is told two cycles late. All other events, and the start, are as late, so the time of an event is
+        # the same.
+        others = ("closed", "unlocked", "expired")
+        late = {name: Signal(self.ports, name=f"{name}_late") for name in others}
+        m.d.sync += [
+            *(signal.eq(getattr(self, name)) for name, signal in late.items()),
+            *(getattr(recorder, name).eq(signal) for name, signal in late.items()),
+            start_late.eq(start),
+            stop_late.eq(stop),
+            recorder.start.eq(start_late),
+            recorder.stop.eq(stop_late),
         ]
 
     def _select(self, m, s, counters, recorder):
@@ -209,11 +223,13 @@ class Monitor(wiring.Component):
                     m.d.sync += s.identity.eq(constant)
 
     def _show_byte(self, m, s, counters):
-        """Cycle t + 2: the bytes of the parts become one, and the counter's value becomes a byte.
+        """Cycle t + 2: the bytes of the parts become one. The counter's value goes straight from its block RAM, which
+        takes most of a cycle, into a register.
 
         Cycle t + 3: the byte that is shown in t + 4."""
         others = Signal(8, reset_less=True)
-        count = Signal(8, reset_less=True)
+        count = Signal(16, reset_less=True)
+        is_low = Signal(reset_less=True)
         in_counters = Signal(reset_less=True)
         m.d.sync += [
             others.eq(
@@ -221,7 +237,8 @@ class Monitor(wiring.Component):
                 | Mux(s.shows_flags, s.flags, 0)
                 | Mux(s.shows_identity, s.identity, 0)
             ),
-            count.eq(Mux(s.low, counters.value[:8], counters.value[8:])),
+            count.eq(counters.value),
+            is_low.eq(s.low),
             in_counters.eq(s.shows_counters),
-            self.byte.eq(Mux(in_counters, count, others)),
+            self.byte.eq(Mux(in_counters, Mux(is_low, count[:8], count[8:]), others)),
         ]

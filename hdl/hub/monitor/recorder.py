@@ -7,7 +7,7 @@ controller. The layout is ours (``docs/monitor.md``).
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,13 +39,13 @@ class Entry(data.Struct):
     time: TIME_BITS
 
 
-def _lowest(mask, enable):
-    """The lowest bit that is set in ``mask``, if ``enable``."""
+def _lowest(mask):
+    """The lowest bit that is set in ``mask``."""
     before, distance = mask << 1, 1
     while distance < len(mask):
         before |= before << distance
         distance *= 2
-    return mask & ~before & enable.replicate(len(mask))
+    return mask & ~before
 
 
 class _Signals:
@@ -53,23 +53,35 @@ class _Signals:
 
     def __init__(self, ports):
         # The time, with the part that WRAP tells; and what is to be written before the next event.
+        self.runs = Signal()  # since ``start``
+        self.writes = Signal()  # a cycle later
         self.now = Signal(TIME_BITS + 2 * PORT_BITS, reset_less=True)
         self.wrapped = Signal(reset_less=True)  # WRAP
         self.lost = Signal(reset_less=True)  # LOST
 
         # Decisions on their way.
         self.early = Signal(Decision, reset_less=True)
+        self.next = Signal(Decision, reset_less=True)
         self.new = Signal(Decision, reset_less=True)
         self.held = Signal(Decision, reset_less=True)  # it could not be written at once
         self.early_valid = Signal(reset_less=True)
+        self.next_valid = Signal(reset_less=True)
         self.new_valid = Signal(reset_less=True)
         self.held_valid = Signal(reset_less=True)
-        self.target = Signal(ports)  # the output of ``early``, one-hot
-        self.new_target = Signal(ports, reset_less=True)
+        self.target = Signal(ports, reset_less=True)  # the output of ``early``, one-hot
+        # For each kind of event that a decision replaces: ``early`` replaces it; the output at which ``next`` replaces
+        # it, one-hot.
+        self.replaces = {kind: Signal(name=f"replaces_{kind.name.lower()}", reset_less=True) for kind in _REPLACED_BY}
+        self.replaced = {
+            kind: Signal(ports, name=f"replaced_{kind.name.lower()}", reset_less=True) for kind in _REPLACED_BY
+        }
         self.decided = Signal()  # there is a decision to write
 
         # Other events.
         self.waiting = {kind: Signal(ports, name=f"waiting_{kind.name.lower()}", reset_less=True) for kind in _WAITING}
+        # Of each kind the event that is next: its port, one-hot.
+        self.first_of = {kind: Signal(ports, name=f"first_{kind.name.lower()}", reset_less=True) for kind in _WAITING}
+        self.has_first = {kind: Signal(name=f"has_{kind.name.lower()}", reset_less=True) for kind in _WAITING}
         self.pick = Signal()  # one of them is picked, if there is one
         self.picked = Signal(ports, reset_less=True)  # the port of the picked event, one-hot
         self.picked_kind = Signal(Event, reset_less=True)
@@ -110,7 +122,8 @@ class Recorder(wiring.Component):
 
     Timing
     ------
-    One event is written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number. An event
+    One event is written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number among
+    those that wait when one of them is chosen to be the next. An event
     of cycle t is stamped with t + 1 - s, where s is the cycle of ``start``. If the event waits, the stamp is late by
     the time of the wait.
 
@@ -165,64 +178,72 @@ class Recorder(wiring.Component):
         return m
 
     def _keep_time(self, m, s):
-        """The time since the cycle after ``start``, and whether events are recorded.
+        """The time since the second cycle after ``start``, and whether events are recorded.
 
         A reset ends the recording. The other registers have no reset: while nothing is recorded they are cleared in
         every cycle, or mean nothing."""
-        m.d.sync += s.now.eq(Mux(self.running, s.now + 1, 0))
+        m.d.comb += self.running.eq(s.runs | s.writes)
+        m.d.sync += [s.now.eq(Mux(s.writes, s.now + 1, 0)), s.writes.eq(s.runs & ~self.start)]
         with m.If(self.start):
-            m.d.sync += [s.now.eq(0), self.running.eq(1)]
+            m.d.sync += [s.now.eq(0), s.runs.eq(1)]
         with m.Elif(self.stop):
-            m.d.sync += self.running.eq(0)
+            m.d.sync += s.runs.eq(0)
 
     def _take_decision(self, m, s):
-        """A decision of cycle t is ``early`` in t + 1, and ``new``, to be written, in t + 2."""
-        m.d.comb += s.target.eq(port_mask(s.early.output, self.ports))
+        """A decision of cycle t is ``early`` in t + 1, ``next`` in t + 2, and ``new``, to be written, in t + 3."""
         m.d.sync += [
             s.early.eq(self.decision),
             s.early_valid.eq(self.decision_valid),
-            s.new.eq(s.early),
-            s.new_valid.eq(s.early_valid),
-            s.new_target.eq(s.target),
+            s.target.eq(port_mask(self.decision.output, self.ports)),
+            *(
+                s.replaces[kind].eq(self.decision_valid & (self.decision.kind == by))
+                for kind, by in _REPLACED_BY.items()
+            ),
+            s.next.eq(s.early),
+            s.next_valid.eq(s.early_valid),
+            *(replaced.eq(Mux(s.replaces[kind], s.target, 0)) for kind, replaced in s.replaced.items()),
+            s.new.eq(s.next),
+            s.new_valid.eq(s.next_valid),
         ]
 
     def _pick_other(self, m, s):
-        """An event of cycle t that is no decision waits from t + 1 on in a bit of its port, and can be picked in t + 1,
-        to be written in t + 2. An event that a decision replaces is dropped here."""
+        """An event of cycle t that is no decision waits from t + 1 on in a bit of its port. It can become the next of
+        its kind, in t + 2, and be picked, to be written in t + 3. An event that a decision replaces is dropped here."""
         pulses = {Event.TIMED_OUT: self.expired, Event.CLOSED: self.closed, Event.UNLOCKED: self.unlocked}
-        mask = Signal(self.ports)
         turn, masks = s.pick, []
         for kind, waiting in s.waiting.items():
-            chosen = Signal(self.ports, name=f"chosen_{kind.name.lower()}")
-            found = Signal(name=f"found_{kind.name.lower()}")
-            m.d.comb += [chosen.eq(_lowest(waiting, turn)), found.eq(waiting.any())]
-            masks.append(chosen)
-            kept = waiting & ~chosen
-            if kind in _REPLACED_BY:
-                kept &= ~Mux(s.early_valid & (s.early.kind == _REPLACED_BY[kind]), s.target, 0)
-            m.d.sync += waiting.eq(pulses[kind] | kept)
-            with m.If(turn & found):
+            first, has = s.first_of[kind], s.has_first[kind]
+            left, chosen = (Signal(self.ports, name=f"{name}_{kind.name.lower()}") for name in ("left", "chosen"))
+            moves = Signal(name=f"moves_{kind.name.lower()}")
+            here = ~Mux(s.replaces[kind], s.target, 0) if kind in _REPLACED_BY else Const((1 << self.ports) - 1)
+            m.d.comb += [left.eq(waiting & here), chosen.eq(_lowest(left)), moves.eq(~has | turn)]
+            m.d.sync += waiting.eq(pulses[kind] | left & ~Mux(moves, chosen, 0))
+            with m.If(moves):
+                m.d.sync += [first.eq(chosen), has.eq(left.any())]
+            with m.Else():
+                m.d.sync += [first.eq(first & here), has.eq((first & here).any())]
+            masks.append(Mux(turn & has, first, 0))
+            with m.If(turn & has):
                 m.d.sync += s.picked_kind.eq(kind)
-            turn = turn & ~found
-        m.d.comb += mask.eq(reduce(or_, masks))
+            turn = turn & ~has
         with m.If(s.pick):
-            m.d.sync += s.picked.eq(mask)
+            m.d.sync += s.picked.eq(reduce(or_, masks))
 
     def _choose_event(self, m, s):
         """The event to write in this cycle: the decision that is held, else the new one, else the picked event."""
-        dropped = Signal()  # the new decision replaces the picked event
+        dropped = Signal()  # the next decision replaces the picked event
         index = one_hot_index(s.picked)
         m.d.comb += [
             dropped.eq(
-                s.new_valid
-                & (s.picked & s.new_target).any()
-                & Cat((s.picked_kind == kind) & (s.new.kind == by) for kind, by in _REPLACED_BY.items()).any()
+                Cat(
+                    (s.picked_kind == kind) & (s.picked & replaced).any() for kind, replaced in s.replaced.items()
+                ).any()
             ),
             s.decided.eq(s.held_valid | s.new_valid),
             s.pick.eq(~s.picked_valid | ~(s.decided | s.wrapped | s.lost)),
         ]
         with m.If(s.pick):
-            m.d.sync += s.picked_valid.eq(Cat(s.waiting.values()).any())
+            m.d.sync += s.picked_valid.eq(Cat(s.has_first.values()).any())
         with m.Elif(s.take & ~s.decided | dropped):
             m.d.sync += s.picked_valid.eq(0)
         with m.If(s.held_valid):
@@ -241,7 +262,7 @@ class Recorder(wiring.Component):
             s.full.eq(s.count[-1]),
             something.eq(s.decided | s.picked_valid),
             s.take.eq(something & (s.full | ~s.wrapped & ~s.lost)),
-            write_port.en.eq((something | s.lost) & ~s.full & self.running),
+            write_port.en.eq((something | s.lost) & ~s.full & s.writes),
             write_port.addr.eq(s.first + s.count),
             write_port.data.time.eq(s.now),
             write_port.data.what.eq(s.event),
@@ -279,15 +300,19 @@ class Recorder(wiring.Component):
         """The place and the number of the events in the record, from the next cycle on."""
         taken = Signal()
         m.d.comb += taken.eq(self.pop & (s.count != 0))
-        m.d.sync += [s.first.eq(s.first + taken), s.count.eq(s.count + write_port.en - taken)]
+        m.d.sync += s.first.eq(s.first + taken)
+        # Whether an event is taken out is known late in the cycle.
+        with m.If(write_port.en ^ taken):
+            m.d.sync += s.count.eq(Mux(write_port.en, s.count + 1, s.count - 1))
 
     def _begin(self, m, s):
         """While nothing is recorded, and in the cycle of ``start``, earlier events do not count."""
         begin = Signal()
-        m.d.comb += begin.eq(self.start | ~self.running)
+        m.d.comb += begin.eq(self.start | ~s.runs)
         with m.If(begin):
             m.d.sync += [
-                *(bit.eq(0) for bit in (s.early_valid, s.new_valid, s.held_valid, s.picked_valid, s.wrapped, s.lost)),
+                *(bit.eq(0) for bit in (s.early_valid, s.next_valid, s.new_valid, s.held_valid, s.picked_valid)),
+                *(bit.eq(0) for bit in (*s.has_first.values(), s.wrapped, s.lost)),
                 *(ports.eq(0) for ports in s.waiting.values()),
             ]
         with m.If(self.start):

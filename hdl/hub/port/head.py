@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, Reply, check_ports, is_absent
+from ..messages import FAULTS, Reply, Request, check_ports, index_bits, is_absent
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -21,8 +21,10 @@ class _Signals:
 
     def __init__(self):
         # What leaves the queue.
-        self.may_leave = Signal()  # a symbol may leave
+        self.passes = Signal(init=1)  # symbols may leave: the state is PASS
         self.leaves = Signal()  # a symbol leaves
+        self.willing = Signal()  # a command may be taken
+        self.way = Signal()  # a command may be taken past the queue
         self.takes = Signal()  # the opcode of a command is taken out of the queue
         self.loads = Signal()  # and its parameter
 
@@ -35,11 +37,12 @@ class _Signals:
         self.op = Signal(8, reset_less=True)
         self.param = Signal(8, reset_less=True)
         self.idle = Signal()  # no command is under way
-        self.executes = Signal()  # the command is asked for, or looked at
         self.here = Signal()  # the command is done here, not by the controller
+        self.executes = Signal()  # the command is asked for, or looked at
         self.ends = Signal()  # a command that closes is done
         self.not_done = Signal()  # it is refused
-        self.was_bad = Signal(reset_less=True)  # it named a port that does not exist, or its own port
+        self.resumed = Signal()  # the wait for the decision has ended with the cycle before, by ``resume``
+        self.bad = Signal(reset_less=True)  # it names a port that does not exist, or its own port
         self.asked = Signal()  # the response to the request is still to come
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
 
@@ -60,18 +63,18 @@ class Head(wiring.Component):
         ID of this HUB.
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
-    offer, offered, willing, accept : In(1), In(8), Out(1), Out(1)
-        A command that may be taken without the queue, since that is empty: its opcode, its parameter being ``entry``;
-        that one would be, and that it is.
+    offer, offered, clean, way, accept : In(1), In(Request), In(1), Out(1), Out(1)
+        A command that may be taken without the queue; that nothing waits in front of it nor is ``valid``; that one
+        would be taken, since the way was ``clean`` in the cycle before, and that it is.
     halt : In(1)
-        The queue was emptied in the cycle before: nothing is taken in this cycle, and a command that waits, or of which
-        a part was taken, is given up.
+        The queue was emptied in the cycle before: nothing is ``valid`` in this cycle, no command is accepted, and a
+        command that waits, or of which a part was taken, is given up.
     expired : In(1)
         A command that waits is given up.
     crossbar : Out(CrossbarPort())
         The way of symbols to the outputs.
-    control : Out(ControlPort())
-        The controller and the status table.
+    control, named : Out(ControlPort()), Out(ports)
+        The controller and the status table. ``named``: the output that the request names, one-hot; 0 if there is none.
     start_left : Out(1)
         A start of packet leaves the queue in this cycle, passed on or dropped.
     answer : Out(stream.Signature(Reply))
@@ -91,7 +94,7 @@ class Head(wiring.Component):
     ------
     A symbol a cycle. A command is taken in cycles t and t + 1, or, accepted, in t + 1 alone; it stands in the request
     register in t + 2; one that closes is done in t + 3 with ``mine`` of t + 2, and the next entry may leave in t + 4.
-    All others go to the controller, and hold the head until ``resume`` or the cycle after its response. A command waits
+    All others go to the controller, and hold the head until the cycle after ``resume`` or its response. A command waits
     for the response and the answer to the one before.
 
     Raises
@@ -116,13 +119,15 @@ class Head(wiring.Component):
                 "valid": In(1),
                 "pop": Out(1),
                 "offer": In(1),
-                "offered": In(8),
-                "willing": Out(1),
+                "offered": In(Request),
+                "clean": In(1),
+                "way": Out(1),
                 "accept": Out(1),
                 "halt": In(1),
                 "expired": In(1),
                 "crossbar": Out(CrossbarPort()),
                 "control": Out(ControlPort()),
+                "named": Out(ports),
                 "start_left": Out(1),
                 "answer": Out(stream.Signature(Reply)),
                 **{name: Out(1) for name in FAULTS.values()},
@@ -138,7 +143,7 @@ class Head(wiring.Component):
         m = Module()
         s = _Signals()
         self._take(m, s)
-        m.d.sync += self.control.give_up.eq(0)
+        m.d.sync += [self.control.give_up.eq(0), s.resumed.eq(0), s.way.eq(0)]
         with m.FSM(name="state") as state:
             with m.State("PASS"):
                 self._pass(m, s)
@@ -148,15 +153,15 @@ class Head(wiring.Component):
                 self._execute(m, s)
             with m.State("END"):
                 m.d.comb += s.ends.eq(1)
-                m.next = "PASS"
+                self._go(m, s, "PASS")
             with m.State("WAIT"):
                 self._wait(m, s)
             with m.State("CLOSING"):
                 with m.If(~self.crossbar.connected):
-                    m.next = "PASS"
+                    self._go(m, s, "PASS")
         m.d.comb += [
-            self.holds.eq(~state.ongoing("PASS")),
-            self.busy.eq(self.holds | s.asked | s.answering),
+            self.holds.eq(~s.passes | s.resumed),
+            self.busy.eq(~s.passes | s.asked | s.answering),
             s.idle.eq(~self.busy),
         ]
         self._pass_symbol(m, s)
@@ -170,56 +175,60 @@ class Head(wiring.Component):
             self._assert(m, s)
         return m
 
+    def _go(self, m, s, state):
+        """The next state. Whether it is PASS stands in a register of its own, which symbols need early in a cycle."""
+        m.next = state
+        m.d.sync += s.passes.eq(state == "PASS")
+
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space."""
-        control = self.control
         m.d.comb += [
-            s.leaves.eq(s.may_leave & self.valid & ~self.own),
-            s.takes.eq(self.willing & self.valid & self.own),
-            self.accept.eq(self.willing & self.offer),
+            s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
+            s.takes.eq(s.willing & self.valid & self.own),
+            self.way.eq(s.way & ~self.halt),
+            self.accept.eq(self.way & self.offer),
             self.pop.eq(s.leaves | s.takes | s.loads),
-            self.moved.eq(s.leaves | s.takes | self.accept | control.resume | control.response_valid),
+            self.moved.eq(s.leaves | s.takes | self.accept | s.resumed | self.control.response_valid),
         ]
 
     def _pass(self, m, s):
         """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
-        command is accepted, or connections have to end."""
-        m.d.comb += [
-            s.may_leave.eq(~self.halt & ~self.crossbar.blocked),
-            self.willing.eq(~self.halt & s.idle),
-        ]
+        command is accepted (t + 1), or connections have to end."""
+        m.d.comb += [s.willing.eq(s.idle & ~self.halt)]
+        # The symbols of a command come in four cycles, so a way that was free in its last cycle but one is still free.
+        m.d.sync += s.way.eq(s.willing & self.clean & ~self.accept)
         with m.If(s.takes):
-            m.next = "PARAMETER"
+            self._go(m, s, "PARAMETER")
         with m.Elif(self.accept):
-            m.next = "EXECUTE"
+            self._go(m, s, "EXECUTE")
         with m.Elif(s.closed):
-            m.next = "CLOSING"
+            self._go(m, s, "CLOSING")
 
     def _take_parameter(self, m, s):
         """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
-        m.d.comb += s.loads.eq(self.valid & ~self.halt)
+        m.d.comb += s.loads.eq(self.valid)
         with m.If(self.halt):
-            m.next = "PASS"
+            self._go(m, s, "PASS")
         with m.Elif(self.valid):
-            m.next = "EXECUTE"
+            self._go(m, s, "EXECUTE")
 
     def _execute(self, m, s):
         """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
         m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
         with m.If(s.here):
-            m.next = "END"
+            self._go(m, s, "END")
         with m.Else():
             m.d.sync += self.control.give_up.eq(self.halt | self.expired)
-            m.next = "WAIT"
+            self._go(m, s, "WAIT")
 
     def _wait(self, m, s):
-        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. From the cycle of ``resume`` on symbols
-        leave, and the response is still to come."""
+        """State WAIT, from cycle t + 3 on: until ``resume`` or the response. Behind ``resume`` symbols leave, and the
+        response is still to come."""
         control = self.control
-        m.d.comb += s.may_leave.eq(control.resume & ~self.halt & ~self.crossbar.blocked)
+        m.d.sync += s.resumed.eq(control.resume)
         with m.If(control.resume | control.response_valid):
-            m.next = "PASS"
+            self._go(m, s, "PASS")
         with m.Else():
             m.d.sync += control.give_up.eq(control.give_up | self.halt | self.expired)
 
@@ -254,28 +263,25 @@ class Head(wiring.Component):
         op, control = s.op, self.control
         group = Signal()
         close_one = Signal()
-        bad = Signal()
         m.d.comb += [
             group.eq(op[4:] == Op.CLOSE >> 4),
             close_one.eq(group & (op[1:4] == (Op.CLOSE & 0xF) >> 1)),
             s.here.eq(
                 close_one | group & ((op[1:4] == (Op.CLOSE_MINE & 0xF) >> 1) | (op[:4] == Op.CLOSE_ALL_REPLY & 0xF))
             ),
-            bad.eq(is_absent(s.param, self.ports) | (s.param == self.port)),
         ]
         m.d.sync += [
-            control.close_one.eq(s.executes & close_one & control.mine & ~bad),
+            control.close_one.eq(s.executes & close_one & control.mine & ~s.bad),
             control.close_mine.eq(s.executes & s.here & ~close_one),
-            s.not_done.eq(s.executes & close_one & (bad | ~control.mine)),
-            s.was_bad.eq(bad),
+            s.not_done.eq(s.executes & close_one & (s.bad | ~control.mine)),
         ]
 
     def _count_refusals(self, m, s):
         """The error with which a command is refused, in the cycle of the response, or in END."""
         control = self.control
         refused = {name: control.response_valid & fault for name, fault in zip(FAULTS.values(), control.fault)}
-        refused["bad_port"] |= s.not_done & s.was_bad
-        refused["not_mine"] |= s.not_done & ~s.was_bad
+        refused["bad_port"] |= s.not_done & s.bad
+        refused["not_mine"] |= s.not_done & ~s.bad
         m.d.comb += [getattr(self, name).eq(signal) for name, signal in refused.items()]
 
     def _keep_command(self, m, s):
@@ -284,9 +290,20 @@ class Head(wiring.Component):
         While no command is under way they may follow what comes, which is known long before it is known whether a
         command is taken."""
         control = self.control
-        m.d.comb += [control.request.op.eq(s.op), control.request.param.eq(s.param)]
+        coming = Signal(8)  # the parameter that comes
+        m.d.comb += [
+            control.request.op.eq(s.op),
+            control.request.param.eq(s.param),
+            coming.eq(Mux(self.valid, self.entry[:8], self.offered.param)),
+        ]
+        # What it names is decoded in front of the register: it is looked up in tables that are far away.
+        with m.If(s.idle | s.loads):
+            m.d.sync += [
+                self.named.eq(1 << coming[: index_bits(self.ports)]),
+                s.bad.eq(is_absent(coming, self.ports) | (coming == self.port)),
+            ]
         with m.If(s.idle):
-            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered))
+            m.d.sync += s.op.eq(Mux(self.valid, Cat(self.entry[:OWN_OP_BITS], self.entry[8]), self.offered.op))
         with m.Elif(s.loads):
             m.d.sync += s.op[OWN_OP_BITS].eq(self.entry[8])
         with m.If(s.idle | s.loads | control.response_valid | s.not_done):
@@ -294,7 +311,11 @@ class Head(wiring.Component):
                 Mux(
                     control.response_valid,
                     control.value,
-                    Mux(s.ends, Mux(s.was_bad, Error.BAD_PORT, Error.NOT_MINE), self.entry[:8]),
+                    Mux(
+                        s.ends,
+                        Mux(s.bad, Error.BAD_PORT, Error.NOT_MINE),
+                        coming,
+                    ),
                 )
             )
         with m.If(control.response_valid | s.not_done):
@@ -324,5 +345,4 @@ class Head(wiring.Component):
             Assert(~self.pop | self.valid, "only what is there is taken"),
             Assert(~(crossbar.move & crossbar.blocked), "no symbol goes where there is no space"),
             Assert(~(control.close_one | control.close_mine | s.not_done) | s.ends),
-            Assert(~(self.pop & self.halt), "nothing is taken while the queue is emptied"),
         ]

@@ -41,7 +41,7 @@ class _Signals:
     def __init__(self):
         self.clear = Signal()  # the queue is emptied
         self.halt = Signal()  # it was emptied in the cycle before
-        self.waits = Signal()  # something waits between queue and head
+        self.waits = Signal()  # something waits in front of the head
 
 
 class InputPort(wiring.Component):
@@ -62,7 +62,7 @@ class InputPort(wiring.Component):
         ``coming``: the symbol that enters the input register. ``rx_symbol``, ``rx_kind``: the symbol in it.
     enabled : In(1)
         The port is in use.
-    hub_id, crossbar, control, answer
+    hub_id, crossbar, control, named, answer
         As in Head.
     reset_queue : In(1)
         The queue is emptied, a command that waits is given up, and a ready signal is sent.
@@ -91,9 +91,9 @@ class InputPort(wiring.Component):
 
     Timing
     ------
-    A symbol in the input register in cycle t can move in cycle t + 2; with ``bypass`` in t, if the queue is empty. A
-    command for this HUB whose last symbol is in the input register in cycle t stands in the request register in t + 4;
-    with ``bypass`` in t + 1, if the queue is empty. ``errors`` follows two cycles after the error.
+    A symbol in the input register in cycle t can move in cycle t + 2; with ``bypass`` in t + 1, if the queue is empty.
+    A command for this HUB whose last symbol is in the input register in cycle t stands in the request register in
+    t + 4; with ``bypass`` in t + 1, if the queue is empty. ``errors`` follows two cycles after the error.
 
     Raises
     ------
@@ -116,6 +116,7 @@ class InputPort(wiring.Component):
                 "hub_id": In(8),
                 "crossbar": Out(CrossbarPort()),
                 "control": Out(ControlPort()),
+                "named": Out(ports),
                 "answer": Out(stream.Signature(Reply)),
                 "reset_queue": In(1),
                 "expired": In(1),
@@ -193,6 +194,7 @@ class InputPort(wiring.Component):
             head.halt.eq(s.halt),
             head.expired.eq(self.expired),
             self.send_ready.eq(head.start_left | s.halt),
+            self.named.eq(head.named),
             self.moved.eq(head.moved),
         ]
         wiring.connect(m, head.control, wiring.flipped(self.control))
@@ -210,13 +212,13 @@ class InputPort(wiring.Component):
         ]
 
     def _feed_past_queue(self, m, s):
-        """With a bypass: from the queue, or past it, to the head. Past the queue it takes no cycle.
+        """With a bypass: from the queue, or past it, to the head. It takes one cycle.
 
         A complete command goes past the queue if the head is willing and nothing is in the way."""
         receiver, queue, head = m.submodules.receiver, m.submodules.queue, m.submodules.head
         m.submodules.bypass = bypass = Bypass()
         m.d.comb += [
-            bypass.coming.eq(self.coming),
+            bypass.symbol.eq(self.rx_symbol),
             bypass.plain.eq(receiver.plain),
             bypass.oldest.eq(queue.oldest),
             bypass.oldest_valid.eq(queue.valid),
@@ -225,13 +227,15 @@ class InputPort(wiring.Component):
             bypass.pop.eq(head.pop),
             queue.pop.eq(bypass.pop_queue),
             receiver.past.eq(bypass.open),
-            receiver.taken.eq(head.willing & bypass.clean),
+            receiver.taken.eq(head.way),
+            head.clean.eq(bypass.clean),
             head.entry.eq(bypass.entry),
             head.own.eq(bypass.own),
             head.valid.eq(bypass.valid),
-            head.offer.eq(receiver.own & ~receiver.flush & bypass.clean),
-            head.offered.eq(receiver.op),
-            s.waits.eq(bypass.busy),
+            head.offer.eq(receiver.own & ~receiver.flush),
+            head.offered.op.eq(receiver.op),
+            head.offered.param.eq(self.rx_symbol),
+            s.waits.eq(~bypass.clean),
         ]
 
     def _wire_replies(self, m):

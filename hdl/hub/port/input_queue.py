@@ -18,6 +18,13 @@ __all__ = ["InputQueue"]
 _LEAST = 9
 
 
+def _sum(low, place):
+    """``low``, two bits, and a ``place`` of 1 to 4, without a carry chain."""
+    zero, one = low
+    sums = (Cat(~zero, zero ^ one, zero & one), Cat(zero, ~one, one), Cat(~zero, ~(zero ^ one), zero | one))
+    return Mux(place[2], Cat(low, 1), Mux(place[1], Mux(place[0], sums[2], sums[1]), sums[0]))
+
+
 class InputQueue(wiring.Component):
     """FIFO of symbols. The symbols of a command are added together.
 
@@ -98,23 +105,28 @@ class InputQueue(wiring.Component):
         committed = Signal(bits)  # address of the last committed entry
         first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
+        some = Signal()  # there are such entries
         address = Signal(bits)
+        # An address is made of two parts without a long carry chain: ``place`` comes late in the cycle.
+        above = Signal(bits - 2, init=1)  # the high part of the next four addresses
+        low = Signal(3)
         commits = Signal()
         reads = Signal()
         level = unread
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
-            address.eq(committed + self.place),
+            low.eq(_sum(committed[:2], self.place)),
+            address.eq(Cat(low[:2], Mux(low[2], above, committed[2:]))),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
             commits.eq(self.commit),
             read_port.addr.eq(first),
             read_port.en.eq(~self.valid | self.pop),
-            reads.eq(read_port.en & (unread != 0)),
+            reads.eq(read_port.en & some),
             self.oldest.eq(read_port.data),
-            self.empty.eq(~self.valid & (unread == 0)),
+            self.empty.eq(~self.valid & ~some),
             self.level.eq(level),
             # When room is short, one entry has been read already.
             self.full.eq(unread == self.capacity - 1),
@@ -122,11 +134,22 @@ class InputQueue(wiring.Component):
         ]
         with m.If(commits):
             m.d.sync += committed.eq(address)
-        arrived = Mux(commits, self.amount, 0)
+            with m.If(low[2]):
+                m.d.sync += above.eq(above + 1)
+        # Whether something is committed is known late in the cycle.
+        step = Signal.like(self.amount)  # amount - reads
+        one, two, four = self.amount
+        m.d.comb += step.eq(Cat(one ^ reads, Mux(reads, four, two), four & ~reads))
+        more = Mux(self.clear, self.amount, unread + step)
+        rest = Mux(self.clear, 0, unread - reads)
+        m.d.sync += [
+            unread.eq(Mux(commits, more, rest)),
+            some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
+        ]
         with m.If(self.clear):
-            m.d.sync += [self.valid.eq(0), first.eq(committed + 1), unread.eq(arrived)]
+            m.d.sync += [self.valid.eq(0), first.eq(committed + 1)]
         with m.Else():
-            m.d.sync += [first.eq(first + reads), unread.eq(unread + arrived - reads)]
+            m.d.sync += first.eq(first + reads)
             with m.If(read_port.en):
                 m.d.sync += self.valid.eq(reads)
 
@@ -140,6 +163,8 @@ class InputQueue(wiring.Component):
             m.d.comb += [
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (inside == 0), "empty is told at once"),
+                Assert(some == (unread != 0)),
+                Assert(above == (committed[2:] + 1)[: bits - 2]),
                 Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
             ]
         return m

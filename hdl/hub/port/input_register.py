@@ -35,6 +35,23 @@ _HEARD = {
 _REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
 
 
+def _kind(symbol, valid):
+    """The kind of a ``symbol`` if it is ``valid``, at a port that is in use or not, as the bits of a SymbolKind."""
+    # A control code that is not reserved has a number below 8.
+    number = symbol[:3]
+    known = valid & symbol[8] & ~symbol[3:8].any()
+
+    def among(codes):
+        return known & Cat(number == code & 7 for code in codes).any()
+
+    return Cat(
+        valid & ~symbol[8],
+        *(among(codes) for codes in _HEARD.values()),
+        valid & symbol[8] & ~among(Control),
+        among(_REFUSED),
+    )
+
+
 class InputRegister(wiring.Component):
     """Registers each symbol that arrives.
 
@@ -85,18 +102,9 @@ class InputRegister(wiring.Component):
             valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
             self.symbol.eq(held),
         ]
-        # A control code that is not reserved has a number below 8.
-        number = symbol[:3]
-        known = Signal()
-        m.d.comb += [
-            known.eq(valid & symbol[8] & ~symbol[3:8].any()),
-            kind.byte.eq(valid & ~symbol[8]),
-            kind.reserved.eq(valid & symbol[8] & ~(known & Cat(number == code & 7 for code in Control).any())),
-            *(
-                getattr(kind, name).eq(known & Cat(number == code & 7 for code in codes).any())
-                for name, codes in (*_HEARD.items(), ("refused", _REFUSED))
-            ),
-        ]
+        m.d.comb += kind.eq(
+            Mux(self.looped, _kind(self.loop_symbol, self.loop_valid), _kind(self.rx_payload, self.rx_valid))
+        )
         m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
         with m.If(self.enabled):
             m.d.sync += self.kind.refused.eq(0)

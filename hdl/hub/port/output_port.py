@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,7 @@ from ..messages import CrossbarBeat, Reply
 from .crossbar_register import CrossbarRegister
 from .entry import is_start
 from .reply_sender import ReplySender
+from .skid_buffer import SkidBuffer
 
 __all__ = ["OutputPort", "READY_LIMIT"]
 
@@ -19,9 +20,9 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 READY_LIMIT = 15
 
 
-def _stepped(number, steps, down):
-    """``number``; with ``steps`` one more, or with ``steps`` and ``down`` one less."""
-    return Cat(bit ^ Cat(steps, *(lower ^ down for lower in number[:n])).all() for n, bit in enumerate(number))
+def _changed(number, by):
+    """``number`` + ``by``, from 0 to READY_LIMIT: a LUT for each bit, where a carry chain would be slower."""
+    return Array(Const(min(max(n + by, 0), READY_LIMIT), len(number)) for n in range(READY_LIMIT + 1))[number]
 
 
 class _Signals:
@@ -29,7 +30,7 @@ class _Signals:
 
     def __init__(self, register):
         # Symbols from the crossbar.
-        self.behind = CrossbarRegister() if register else None
+        self.behind = CrossbarRegister() if register else SkidBuffer()
         self.came = Signal(CrossbarBeat)
         self.comes = Signal()
         self.start_behind = Signal()  # a start waits behind the crossbar
@@ -38,7 +39,6 @@ class _Signals:
         # Ready signals and replies to send.
         self.replies = ReplySender()
         self.readies = Signal(range(READY_LIMIT + 1))
-        self.ready_goes = Signal()
 
         # The place beside the output register.
         self.beside = Signal(CrossbarBeat, reset_less=True)
@@ -58,14 +58,12 @@ class OutputPort(wiring.Component):
     Parameters
     ----------
     register : bool
-        There is a register behind the crossbar.
+        There is a register behind the crossbar, otherwise a skid buffer.
 
     Members
     -------
-    beat, push : In(CrossbarBeat), In(1)
-        A symbol from the crossbar. Only when there is ``space``.
-    space : Out(1)
-        A symbol may come in this cycle.
+    beat, push, space : as in CrossbarRegister or SkidBuffer
+        A symbol from the crossbar, and room for one.
     send_ready, repair : In(1), In(1)
         A ready signal is to be sent, one for each of these signals.
     ready_arrived : In(1)
@@ -97,9 +95,9 @@ class OutputPort(wiring.Component):
     ------
     A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way.
 
-    There is one place beside the output register. It is for a symbol that finds the output register taken, and for an
-    inserted symbol (of a ready signal or a reply). An inserted symbol comes there when the output register is loaded.
-    ``space`` depends on registers only; a stream flows without gaps.
+    There is one place beside the output register. It is for an inserted symbol (of a ready signal or a reply), which
+    comes there when the output register is loaded; and, behind a register, for a symbol that finds the output register
+    taken. ``space`` depends on registers only; a stream flows without gaps.
 
     A start clears the ready bit in the cycle in which the start is first at ``tx``. A ready signal that arrives in this
     cycle, or in the cycle of a ``ready_clear``, loses.
@@ -159,31 +157,23 @@ class OutputPort(wiring.Component):
         )
         if platform == "formal":
             self.probes = s
-            m.d.comb += Assert(~(self.push & ~self.space), "the crossbar pushes only into a free place")
         return m
 
     def _take_symbol(self, m, s):
-        """A symbol from the crossbar: in the cycle in which it comes, or later from the register behind the
-        crossbar."""
-        if self.register:
-            m.submodules.behind = behind = s.behind
-            m.d.comb += [
-                behind.beat.eq(self.beat),
-                behind.push.eq(self.push),
-                behind.ended.eq(self.ended),
-                behind.output.ready.eq(s.free),
-                self.space.eq(behind.space),
-                s.came.eq(behind.output.payload),
-                s.comes.eq(behind.output.valid & s.free),
-                s.start_behind.eq(behind.start),
-                s.waits_behind.eq(behind.output.valid),
-            ]
-        else:
-            m.d.comb += [
-                self.space.eq(s.free),
-                s.came.eq(self.beat),
-                s.comes.eq(self.push),
-            ]
+        """A symbol from the crossbar. From the register behind the crossbar it comes when the place beside the output
+        register is free, from the skid buffer only when it can enter the output register."""
+        m.submodules.behind = behind = s.behind
+        m.d.comb += [
+            behind.beat.eq(self.beat),
+            behind.push.eq(self.push),
+            behind.ended.eq(self.ended),
+            behind.output.ready.eq(s.free if self.register else s.free & s.load),
+            self.space.eq(behind.space),
+            s.came.eq(behind.output.payload),
+            s.comes.eq(behind.output.valid & behind.output.ready),
+            s.start_behind.eq(behind.start),
+            s.waits_behind.eq(behind.output.valid if self.register else behind.waits),
+        ]
 
     def _insert(self, m, s):
         """Replies to send, and what is inserted when the output register is loaded: a ready signal, else a symbol of a
@@ -195,7 +185,6 @@ class OutputPort(wiring.Component):
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            s.ready_goes.eq(s.load & (s.readies != 0)),
             replies.take.eq(s.load & (s.readies == 0) & replies.waiting),
             replies.muted.eq(s.readies != 0),
         ]
@@ -205,13 +194,16 @@ class OutputPort(wiring.Component):
 
         A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
         carry chain would be slower, and no smaller."""
-        rest = Signal.like(s.readies)
-        ready_moves = Signal()
-        m.d.comb += [
-            ready_moves.eq((self.repair ^ s.ready_goes) & ~(self.repair & s.readies.all())),
-            rest.eq(_stepped(s.readies, ready_moves, s.ready_goes)),
-        ]
-        m.d.sync += s.readies.eq(_stepped(rest, self.send_ready & ~rest.all(), 0))
+
+        def after(goes):
+            """The number in the next cycle if a ready signal ``goes``, 0 or 1."""
+            same, more = (
+                Mux(self.repair, _changed(s.readies, by + 1 - goes), _changed(s.readies, by - goes)) for by in range(2)
+            )
+            return Mux(self.send_ready, more, same)
+
+        # Whether the head sends one, and whether the output register is loaded, is known late.
+        m.d.sync += s.readies.eq(Mux(s.load & (s.readies != 0), after(1), after(0)))
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
@@ -238,14 +230,15 @@ class OutputPort(wiring.Component):
 
     def _fill_beside(self, m, s):
         """The place beside the output register takes an inserted symbol when the output register is loaded. At other
-        times it takes a symbol that comes."""
+        times it takes a symbol that comes from the register behind the crossbar."""
         with m.If(s.load):
             m.d.sync += [
                 s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
                 s.beside.closes.eq(0),
             ]
-        with m.Elif(s.free):
-            m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
+        if self.register:
+            with m.Elif(s.free):
+                m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
         with m.Elif(self.ended):
             m.d.sync += s.beside.closes.eq(0)
 

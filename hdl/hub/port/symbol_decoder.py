@@ -31,8 +31,11 @@ class _Signals:
     def __init__(self):
         # The place in a reply, and in a command: symbols of it that have arrived.
         self.reply_place = Signal(range(COMMAND_LENGTH))
+        self.replying = Signal()  # it is not 0
         self.next_reply_place = Signal(range(COMMAND_LENGTH))
         self.place = Signal(range(COMMAND_LENGTH))
+        self.at_id = Signal()  # the HUB ID of a command comes next
+        self.at_last = Signal()  # the symbol that completes a command comes next
         self.outside = Signal(init=1)  # neither a command nor a reply is under way
         self.data = Signal()  # the symbol is a byte of no reply
         self.inside = Signal()  # and one of a command
@@ -159,8 +162,8 @@ class SymbolDecoder(wiring.Component):
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
             self.reply_place.eq(place),
-            self.reply_strobe.eq(kind.byte & (place != 0)),
-            self.reply_cut.eq((place != 0) & ends),
+            self.reply_strobe.eq(kind.byte & s.replying),
+            self.reply_cut.eq(s.replying & ends),
         ]
         with m.If(~self.enabled):
             m.d.comb += s.next_reply_place.eq(0)
@@ -168,7 +171,7 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += s.next_reply_place.eq(kind.reply)
         with m.Else():
             m.d.comb += s.next_reply_place.eq(place + self.reply_strobe)
-        m.d.sync += place.eq(s.next_reply_place)
+        m.d.sync += [place.eq(s.next_reply_place), s.replying.eq(s.next_reply_place != 0)]
 
     def _recognise(self, m, s):
         """What the symbol is in a command, in the same cycle: a byte of it, its ID, the symbol that completes it.
@@ -176,12 +179,12 @@ class SymbolDecoder(wiring.Component):
         A close all is never for this HUB: it stays in the queue as a command of four symbols."""
         kind = self.kind
         m.d.comb += [
-            s.data.eq(kind.byte & (s.reply_place == 0)),
+            s.data.eq(kind.byte & ~s.replying),
             s.inside.eq(s.data & (s.place != 0)),
             s.alive.eq(self.enabled & ~s.void & ~self.discard),
             s.closes.eq(self.symbol[:8] == Op.CLOSE_ALL),
             s.for_us.eq(s.named & ~s.never | s.for_all & s.for_any),
-            s.last.eq(s.data & (s.place == _LAST) & s.alive),
+            s.last.eq(kind.byte & ~s.replying & s.at_last & s.alive),
             self.own.eq(s.last & s.ours & ~s.spoiled),
             self.flush.eq(s.last & s.ours & s.flushes),
             self.op.eq(s.op),
@@ -205,7 +208,7 @@ class SymbolDecoder(wiring.Component):
                 s.flushes.eq(byte == Op.FLUSH_REPLY),
                 s.for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
             ]
-        with m.If(s.data & (s.place == 2)):
+        with m.If(s.data & s.at_id):
             m.d.sync += s.ours.eq(s.for_us)
 
     def _follow_command(self, m, s):
@@ -218,7 +221,12 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += next_place.eq(kind.command)
         with m.Else():
             m.d.comb += next_place.eq(s.place + s.inside)
-        m.d.sync += [s.place.eq(next_place), s.outside.eq((next_place == 0) & (s.next_reply_place == 0))]
+        m.d.sync += [
+            s.place.eq(next_place),
+            s.at_id.eq(next_place == 2),
+            s.at_last.eq(next_place == _LAST),
+            s.outside.eq((next_place == 0) & (s.next_reply_place == 0)),
+        ]
 
     def _write_queue(self, m, s):
         """The entry for the queue, in the same cycle, its place behind the committed entries, and what becomes visible
@@ -237,14 +245,14 @@ class SymbolDecoder(wiring.Component):
             ),
             self.write.eq(kind.frame | kind.command | s.data),
             # The other signals mean nothing without ``write``.
-            claim.eq((s.place == 2) & s.for_us),
-            second.eq((s.place == _LAST) & s.ours),
+            claim.eq(s.at_id & s.for_us),
+            second.eq(s.at_last & s.ours),
             claims.eq(kind.byte & claim),
             self.commit.eq(
                 self.plain & ~self.full & ~self.past
                 | s.last & Mux(s.ours, s.flushes | ~s.spoiled & ~self.taken, ~s.spoiled)
             ),
-            self.amount.eq(Mux(kind.byte & (s.place == _LAST), Mux(s.ours, 2, COMMAND_LENGTH), 1)),
+            self.amount.eq(Mux(kind.byte & s.at_last, Mux(s.ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(
                 Cat(
                     Mux(claims, s.op[:OWN_OP_BITS], byte[:OWN_OP_BITS]),

@@ -20,35 +20,22 @@ class Model:
         self.last = count - 1
         self.waited = [0] * count
 
-    def parts(self, asks):
-        """In each group of four the one that a walk from behind the last comes to first; the group of the one
-        picked."""
-        inner, group = 0, 0
-        for begin in range(0, self.count, 4):
-            own = sorted((n for n in asks if begin <= n < begin + 4), key=lambda n: (n <= self.last, n))
-            if own:
-                inner |= 1 << own[0]
-        if asks:
-            group = 1 << min(asks, key=lambda n: (n <= self.last, n)) // 4
-        return {"inner": inner, "group": group}
-
     def step(self, inputs):
-        """Who is picked, and the same in parts; also notes how many others went before each that asks."""
+        """Who is picked; also notes how many others went before each that asks."""
         asks = [n for n in range(self.count) if inputs["asks"] >> n & 1]
-        parts = self.parts(asks)
         for distance in range(1, self.count + 1):
             n = (self.last + distance) % self.count
             if n in asks:
                 break
         else:
-            return {"pick": 0} | parts
+            return {"pick": 0}
         if inputs.get("keep"):
-            return {"pick": 1 << n} | parts
+            return {"pick": 1 << n}
         self.last = n
         for other in range(self.count):
             self.waited[other] = self.waited[other] + 1 if other in asks and other != n else 0
         assert max(self.waited) < self.count, "the model itself lets somebody wait too long"
-        return {"pick": 1 << n} | parts
+        return {"pick": 1 << n}
 
 
 async def start(dut):

@@ -15,7 +15,8 @@ from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model, decision, effects
 
-CONFIGURATIONS = {"3 ports": (3, 1), "5 ports without backplane": (5, 0)}
+#: Ports, registers of the backplane.
+CONFIGURATIONS = {"3 ports": (3, 1), "5 ports": (5, 2)}
 COMMANDS = [
     int(op)
     for op, row in BY_OPCODE.items()
@@ -57,6 +58,7 @@ class Environment:
                 "neighbour_kind",
                 "byte",
                 *(f"port__{n}__request" for n in ports),
+                *(f"named__{n}" for n in ports),
                 *(f"{name}__{n}" for name in ("errors", "level") for n in ports),
             ],
             {name: [f"port__{n}__{name}" for n in ports] for name in MASKS},
@@ -80,6 +82,11 @@ class Environment:
         """One cycle; returns {port: (done, value)} of a response in it."""
         inputs |= {"ready": self.ready & ~sum(1 << o for o in self.model.starting), "ready_bit": self.ready}
         inputs |= {f"port__{n}__request": request for n, request in enumerate(self.requests)}
+        size = 1 << max(1, (self.ports - 1).bit_length())
+        inputs |= {
+            f"named__{n}": 1 << request % size if request % size < self.ports else 0
+            for n, request in enumerate(self.requests)
+        }
         inputs |= {f"errors__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_ERRORS, ()))}
         inputs |= {f"level__{n}": value for n, value in enumerate(self.facts.get(Op.STATUS_QUEUE, ()))}
         for op, name in ((Op.STATUS_NEIGHBOUR, "neighbour_id"), (Op.STATUS_KIND, "neighbour_kind")):
@@ -438,6 +445,6 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports without backplane",)))
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("5 ports",)))
 def test_central(configuration, claim):
     bench.check(configuration, claim)

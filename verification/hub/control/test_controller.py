@@ -10,7 +10,7 @@ from nectar.hdl.hub.control.controller import Controller
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 
-CONFIGURATIONS = {"16 ports": (16, 1), "5 ports": (5, 1), "3 ports": (3, 1), "5 ports without backplane": (5, 0)}
+CONFIGURATIONS = {"16 ports": (16, 1), "5 ports": (5, 1), "3 ports": (3, 1), "5 ports, longer backplane": (5, 2)}
 OPENS, LOCKS = range(8), (*range(0x20, 0x24), int(Op.TEST_LOCK_REPLY))
 WAITING = [op for op in (*OPENS, *LOCKS) if op & RETRY] + [int(Op.AWAIT_READY_REPLY)]
 OTHERS = [
@@ -52,7 +52,6 @@ class Tables:
         names = {n: requests[n][1] % size if n in requests else 0 for n in ports}
         pins = {
             "connected": sum(1 << o for o in self.before),
-            "locked": sum(1 << o for o in self.locked),
             "mine": sum((self.opened.get(names[n]) == n) << n for n in ports),
         }
         for n in ports:
@@ -62,7 +61,8 @@ class Tables:
 
 
 class Model:
-    """The controller. A request is checked in one cycle and decided in the next or later."""
+    """The controller. A request is checked in one cycle, with the tables of the cycle before, and picked in the next or
+    later. The pick is a decision in the cycle behind it, unless it was in vain."""
 
     def __init__(self, ports, backplane):
         self.ports, self.backplane = ports, backplane
@@ -70,11 +70,13 @@ class Model:
         self.requests = {}  # port → (op, param, first cycle in which it is checked)
         self.checked = {}  # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
-        self.decided = None  # (port, op, param, done, had, entered) of the cycle before
-        self.before = None  # and of the one before that
-        self.resumes = {}  # cycle → port
+        self.waited = [0] * ports  # for each port the others that were picked while it could be decided
+        self.picked = [None, None]  # the ports that were picked in the cycle before, and in the one before that
+        self.decided = None  # (port, op, param, done, had, entered) of this cycle
+        self.before = None  # of the cycle before
+        self.long_before = None  # and of the one before that
         self.frozen = False
-        self.allowed = 0  # ports that might give supervisor commands in the cycle before
+        self.inputs = {}  # of the cycle before
         self.given_up = set()  # ports that the watchdog met while they were waiting
         self.in_vain = 0  # picks of those whose output had just been taken
         self.kept = (
@@ -83,7 +85,9 @@ class Model:
         self.seen = set()  # (op, done) that were decided
         self.given_up_ops = set()
 
-    def _check(self, n, inputs):
+    def _check(self, n, give_up):
+        """The request of port ``n`` against the tables of the cycle before."""
+        inputs = self.inputs
         op, param, _ = self.requests[n]
         named = inputs[f"named__{n}"]
         mine = bool(inputs["mine"] >> n & 1)
@@ -98,9 +102,9 @@ class Model:
         else:
             can = op == Op.AWAIT_READY_REPLY and ready
         hopeless = (opens(op) or locks(op)) and not usable
-        if waits and inputs["give_up"] >> n & 1 and not (can or bad or hopeless):
+        if waits and give_up >> n & 1 and not (can or bad or hopeless):
             self.given_up_ops.add(op)
-        return can and not bad, bad or hopeless or not waits or bool(inputs["give_up"] >> n & 1), mine
+        return can and not bad, bad or hopeless or not waits or bool(give_up >> n & 1), mine
 
     def _takes(self, decision, n, had):
         """Whether ``decision`` took what the request of port ``n`` wants. An open of what it ``had`` wants nothing."""
@@ -116,80 +120,105 @@ class Model:
             if lasts:
                 self.kept.add(decision is self.before)
             return False
-        if decision is self.before:
+        if decision is self.long_before:
             return (opens(mine) or locks(mine)) and lasts
         return opens(mine) and (opens(op) or lasts) or locks(mine) and lasts
 
+    def _tell(self):
+        """Outputs of the decision of this cycle, and whether it is a supervisor command that counts."""
+        port, op, param, done, had, entered = self.decided
+        named = param % (1 << max(1, (self.ports - 1).bit_length()))
+        supervisor = bool(op & 0x80 and self.inputs["allowed"] >> port & 1)
+        takes_lock = done and locks(op) and not op & TEST
+        shown = {
+            "decided": 1 << port,
+            "place": 1 << named if named < self.ports else 0,
+            "enter": entered << port,
+            "opened": entered << port,
+            "entered_input": port,
+            "resume": (opens(op) or locks(op)) << port,
+            "order": None,
+        }
+        shown["order_fields"] = (
+            op,
+            param,
+            port,
+            done,
+            done and opens(op) and not entered,
+            port in self.given_up,
+            supervisor,
+            takes_lock,
+        )
+        return shown, supervisor
+
+    def _wait(self, picked):
+        """Counts a pick; fails if this lets another port wait too long."""
+        for n in range(self.ports):
+            takes_part = any(self.checked.get(n, ())[:2]) and n not in self.picked
+            self.waited[n] = self.waited[n] + 1 if takes_part and n != picked else 0
+        assert max(self.waited) < self.ports, "a port waits for at most all others"
+
+    def _pick(self):
+        """The port that is picked in this cycle, or None, and the decision of the next, or None."""
+        for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
+            can, now, had = self.checked.get(n, (False, False, False))
+            if (can or now) and n not in self.picked and not self.frozen:
+                self.last = n
+                self._wait(n)
+                done = can and not self._takes(self.decided, n, had)
+                if not done and not now:
+                    self.in_vain += 1
+                    return n, None
+                op, param, _ = self.requests[n]
+                self.seen.add((op, bool(done)))
+                return n, (n, op, param, done, had, done and opens(op) and not had)
+        return None, None
+
     def step(self, inputs):
-        """Outputs of this cycle; and then what is decided in it: (port, op, param, done, had, entered) or None."""
-        shown = {"enter": 0, "opened": 0, "decided": 0, "entered_output": 0, "resume": 0}
-        locked_before = self.before and self.before[3] and locks(self.before[1]) and not self.before[1] & TEST
-        shown["busy"] = bool(self.decided or locked_before or self.frozen or self.resumes or self.requests)
-        if self.cycle in self.resumes:
-            shown["resume"] = 1 << self.resumes.pop(self.cycle)
+        """Outputs of this cycle; and what is decided in it: (port, op, param, done, had, entered) or None."""
+        shown = {"enter": 0, "opened": 0, "decided": 0, "resume": 0}
+        shown["busy"] = bool(
+            self.frozen
+            or self.requests
+            or self.before
+            and self.before[3]
+            and (opens(self.before[1]) or locks(self.before[1]) and not self.before[1] & TEST)
+            or self.long_before
+            and self.long_before[3]
+            and locks(self.long_before[1])
+            and not self.long_before[1] & TEST
+        )
         freeze = self.frozen
-        if self.decided:
-            port, op, param, done, had, entered = self.decided
-            named = param % (1 << max(1, (self.ports - 1).bit_length()))
-            supervisor = bool(op & 0x80 and self.allowed >> port & 1)
-            freeze |= supervisor
-            had_lock = done and locks(op) and not op & TEST and bool(1 << named & inputs["locked"])
-            shown |= {
-                "decided": 1 << port,
-                "place": 1 << named if named < self.ports else 0,
-                "opened": entered << port,
-                "entered_input": port,
-                "entered_output": (1 << named) * (done and opens(op)),
-                "order": None,
-            }
-            shown["order_fields"] = (
-                op,
-                param,
-                port,
-                done,
-                done and opens(op) and not entered or had_lock,
-                port in self.given_up,
-                supervisor,
-                done and locks(op) and not op & TEST,
-            )
-            self.given_up.discard(port)
+        decided = self.decided
+        if decided:
+            told, supervises = self._tell()
+            shown |= told
+            freeze |= supervises
         for n in range(self.ports):
             if inputs["request_valid"] >> n & 1:
                 request = inputs[f"request__{n}"]
                 self.requests[n] = request >> 8, request & 0xFF, self.cycle + self.backplane
-        waiting = [n for n, request in self.requests.items() if request[2] < self.cycle]
-        self.given_up |= {n for n in waiting if inputs["expired"] >> n & 1}
-        chosen = turn = None
-        for n in ((self.last + distance) % self.ports for distance in range(1, self.ports + 1)):
-            can, now, had = self.checked.get(n, (False, False, False))
-            if can or now:
-                done = can and not self._takes(self.decided, n, had)
-                turn = n
-                if done or now:
-                    self.last = n
-                    op, param, _ = self.requests[n]
-                    entered = done and opens(op) and not had
-                    chosen = n, op, param, done, had, entered
-                else:
-                    self.in_vain += 1
-                break
-        looked = {n: self._check(n, inputs) for n, request in self.requests.items() if request[2] <= self.cycle}
+        asking = [n for n, request in self.requests.items() if request[2] <= self.cycle]
+        self.given_up |= {n for n in asking if inputs["expired"] >> n & 1}
+        picked, following = self._pick()
+        looked = {n: self._check(n, inputs["give_up"]) for n in asking}
         self.checked = {
-            n: (can and not self._takes(self.decided, n, had) and not self._takes(self.before, n, had), now, had)
+            n: (
+                can and not any(self._takes(one, n, had) for one in (self.decided, self.before, self.long_before)),
+                now,
+                had,
+            )
             for n, (can, now, had) in looked.items()
-            if not freeze and n != turn
         }
-        if chosen:
-            n, op, param, done, had, entered = chosen
-            self.seen.add((op, bool(done)))
-            shown["enter"] = entered << n
-            if opens(op) or locks(op):
-                self.resumes[self.cycle + 1 + self.backplane] = n
-            del self.requests[n]
-        self.before, self.decided = self.decided, chosen
-        self.frozen, self.allowed = freeze and not inputs["finished"], inputs["allowed"]
+        if decided:
+            self.given_up.discard(decided[0])
+            del self.requests[decided[0]]
+        self.picked = [picked, self.picked[0]]
+        self.long_before, self.before, self.decided = self.before, decided, following
+        self.frozen = freeze and not inputs["finished"]
+        self.inputs = inputs
         self.cycle += 1
-        return shown, chosen
+        return shown, decided
 
 
 class Environment:
@@ -207,7 +236,6 @@ class Environment:
                 "expired",
                 "mine",
                 "connected",
-                "locked",
                 "ready",
                 "enabled",
                 "allowed",
@@ -270,7 +298,7 @@ class Environment:
                 and not model.before[1] & TEST
                 and model.before
             )
-            shown, chosen = model.step(inputs)
+            shown, decided = model.step(inputs)
             fields = shown.pop("order_fields", None)
             read = await self.lockstep.step(
                 {name: value for name, value in inputs.items() if not name.startswith("named")},
@@ -279,7 +307,7 @@ class Environment:
             )
             if fields:
                 self._check_order(read[0], fields)
-            # The tables: what was entered in this cycle, what was locked by the decision before, what ends.
+            # The tables: what is entered in this cycle, what was locked by the decision before, what ends.
             tables.before = dict(tables.opened)
             for o in [o for o in tables.opened if random.random() < close]:
                 del tables.opened[o]
@@ -289,13 +317,13 @@ class Environment:
                 port, _, param, *_ = locking
                 assert tables.locked.get(param, port) == port, f"output {param} was locked by another input"
                 tables.locked[param] = port
-            if chosen:
-                port, op, param, done, _, entered = chosen
+            if decided:
+                port, op, param, done, _, entered = decided
                 self.ends[port] = model.cycle + 2
                 if entered:
                     assert param not in tables.opened and param not in tables.before, f"output {param} was in use"
-                    tables.opened[param] = port
-                if op & 0x80 and inputs["allowed"] >> port & 1:
+                    tables.opened[param] = tables.before[param] = port
+                if fields[6]:
                     self.finish = model.cycle + random.randrange(3, 12)
             self.most_waiting = max(self.most_waiting, len(model.requests))
 
@@ -398,7 +426,7 @@ bench = Bench(
 
 
 @pytest.mark.parametrize(
-    "configuration, claim", bench.cases(nightly=("5 ports without backplane", "16 ports", "3 ports"))
+    "configuration, claim", bench.cases(nightly=("5 ports, longer backplane", "16 ports", "3 ports"))
 )
 def test_controller(configuration, claim):
     bench.check(configuration, claim)

@@ -68,20 +68,18 @@ class World:
         return pins
 
     def behind(self, before, order):
-        """The world as ``order`` finds it right behind the World and order ``before``, or None: a lock that was
-        changed by that shows already."""
-        if before is None:
-            return self
-        world, last = before
+        """The world as ``order`` finds it right behind ``before``, Worlds and orders of the two cycles before, None
+        where there was no order: a lock that one of these gives back is not there any more."""
         found = copy.copy(self)
-        found.locked = dict(self.locked)
-        name = last["param"] % (1 << bits_of(self.ports))
-        if name == order["param"] % (1 << bits_of(self.ports)):
-            if last["locks"]:
-                found.locked[name] = last["port"]
-            elif last["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not world.answer(last, (0, 0))[0]:
-                found.locked.pop(name, None)
+        found.locked, found.shown_locked = dict(self.locked), self.locked
+        for world, last in filter(None, before):
+            if world.unlocks(last) and last["param"] == order["param"] % (1 << bits_of(self.ports)):
+                found.locked.pop(last["param"], None)
         return found
+
+    def unlocks(self, order):
+        """Whether ``order`` gives a lock back."""
+        return order["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not self.answer(order, (0, 0))[0]
 
     def answer(self, order, neighbour):
         """(error, value) of an order."""
@@ -147,6 +145,8 @@ def recorded(world, order):
     if op in range(8):
         return None if had else Event.OPENED if done else Event.REFUSED
     if op in LOCKS:
+        # A lock that is given back is still there for the controller, which grants it to nobody else.
+        had = had or order["locks"] and order["param"] in world.shown_locked
         return None if had or done and op & TEST else Event.LOCKED if done else Event.REFUSED
     return None
 
@@ -162,7 +162,7 @@ def some_order(ports):
         "param": param,
         "port": port,
         "done": done,
-        "had": done and random.random() < 0.3,
+        "had": done and op in range(8) and random.random() < 0.3,
         "locks": done and op in LOCKS and not op & TEST,
         "expired": random.random() < 0.5,
         "supervisor": bool(op & 0x80) and random.random() < 0.5,
@@ -181,30 +181,31 @@ def response(port, done, value):
 
 
 def expectations(ports, world, order, neighbour):
-    """Outputs in the cycle after ``order``, and two cycles later."""
+    """Outputs behind an ``order`` that finds ``world``: those of so many cycles later."""
     error, value = world.answer(order, neighbour)
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
-    unlocks = op in (Op.UNLOCK, Op.UNLOCK_REPLY) and not error
-    now = {
-        "busy": 1,
-        "command_valid": 0,
-        "lock": order["locks"],
-        "unlock": unlocks,
-        "change": place if order["locks"] or unlocks else 0,
-        "who": giver if order["locks"] else 0,
-        "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0,
-        "release": giver if op == Op.UNLOCK_MINE else 0,
+    unlocks = world.unlocks(order)
+    shown = {
+        1: {"busy": 1, "change": place if order["locks"] else 0, "who": giver if order["locks"] else 0},
+        2: {
+            "busy": 1,
+            "unlock": unlocks,
+            "forget": place if op == Op.STATUS_NEIGHBOUR and not error else 0,
+            "release": giver if op == Op.UNLOCK_MINE else 0,
+        },
     }
-    later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
     if order["supervisor"]:
-        now |= {
+        shown[2] |= {
             "command_valid": 1,
             "command": op << 8 | order["param"] | (place & (1 << ports) - 1) << 16 | giver << 16 + ports,
             "forget": 0,
             "release": 0,
         }
-        later = {}
-    elif not error:
+        return shown
+    shown[3] = {"busy": 1, "give_back": place if unlocks else 0}
+    shown[4] = {"busy": 1}
+    shown[5] = later = response(order["port"], error == 0, error or value) | {"quiet": op in (0x60, 0x61)}
+    if not error:
         later |= {
             name: place
             for name, acts in (
@@ -217,10 +218,9 @@ def expectations(ports, world, order, neighbour):
     elif error == Error.GIVEN_UP and order["expired"] and (op == Op.AWAIT_READY_REPLY or op in range(8) and op & TEST):
         later["ready_set"] = place if world.connected.get(order["param"], order["port"]) == order["port"] else 0
     kind = recorded(world, order)
-    now["decision_valid"] = kind is not None
     if kind is not None:
-        now["decision"] = order["param"] & 0x7F | order["port"] << 7 | kind << 14
-    return now, later
+        shown[3] |= {"decision_valid": 1, "decision": order["param"] & 0x7F | order["port"] << 7 | kind << 14}
+    return shown
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -256,8 +256,8 @@ async def answers_every_command(dut):
             "forget",
             "release",
             "decision_valid",
-            "lock",
             "unlock",
+            "give_back",
             "change",
             "who",
             "ready_set",
@@ -265,20 +265,21 @@ async def answers_every_command(dut):
             "send_ready",
         )
     }
-    seen, last, due, stays = set(), None, {}, {}
+    seen, order, before, due, stays = set(), None, (None, None), {}, {}
+    neighbour = 0, 0
     for cycle in range(30_000):
-        world, neighbour = World(ports), (random.randrange(256), random.randrange(256))
-        order = some_order(ports) if random.random() < 0.8 else None
+        world, found = World(ports), None
         inputs = world.pins() | {"neighbour_id": neighbour[0], "neighbour_kind": neighbour[1]}
+        neighbour = random.randrange(256), random.randrange(256)  # of the next cycle
+        if order:  # of the cycle before
+            found = world.behind(before, order)
+            for later, shown in expectations(ports, found, order, neighbour).items():
+                due.setdefault(cycle - 1 + later, {}).update(shown)
+            seen.add((order["op"], found.answer(order, neighbour)[0]))
+        before = (found, order) if order else None, before[0]
         shown = idle | due.pop(cycle, {})
-        if last:
-            now, due[cycle + 2] = expectations(ports, *last, neighbour)
-            shown |= now
-            # A supervisor command stays until the next order; any other is at work for two cycles more.
-            stays = {"command": now["command"]} if "command" in now else {}
-            if not last[1]["supervisor"]:
-                due.setdefault(cycle + 1, {})["busy"] = 1
-            seen.add((last[1]["op"], last[0].answer(last[1], neighbour)[0]))
+        # A supervisor command stays until the next order shows.
+        stays = {"command": shown["command"]} if "command" in shown else {} if before[1] else stays
         shown |= stays
         if "response_valid" not in due.get(cycle + 1, {}) and random.random() < 0.3:
             port, done, value = (
@@ -288,19 +289,19 @@ async def answers_every_command(dut):
             )
             inputs |= {"finished": 1 << port, "finished_done": done, "finished_value": value}
             due.setdefault(cycle + 1, {}).update(response(port, done, value))
+        order = some_order(ports) if random.random() < 0.8 else None
         shape = order or some_order(ports)  # where nothing is decided the order means nothing
         name = shape["param"] % (1 << bits_of(ports))
         inputs |= {
-            "order": pack(ports, shape),
+            "order": pack(ports, shape | {"locks": bool(order) and order["locks"]}),
             "decided": 1 << order["port"] if order else 0,
             "place": 1 << name if name < ports else 0,
         }
         if cycle % 1000 == 999:
             await lockstep.reset(inputs)
-            last, due, stays = None, {}, {}
+            order, before, due, stays = None, (None, None), {}, {}
             continue
         await lockstep.step(inputs, shown)
-        last = (world.behind(last, order), order) if order else None
     for op in COMMANDS:
         for error in BY_OPCODE[op].errors:
             expected = Error.NOT_ALLOWED if op & 0x80 else error

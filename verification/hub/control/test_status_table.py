@@ -9,7 +9,7 @@ from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
 
-SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
+CONFIGURATIONS = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
 
 class Model:
@@ -20,7 +20,7 @@ class Model:
         self.table = {}
         self.before = {}  # the table of the cycle before
         self.owners = {}  # what each output was told of its input last
-        self.entered = None  # (input, output) entered in the cycle before
+        self.entered = None  # (input, output) to be entered in this cycle
 
     def outputs_of(self, i):
         """Outputs connected to input ``i``."""
@@ -29,7 +29,7 @@ class Model:
     def step(self, inputs):
         """What the table shows; then what is entered and closed."""
         ports = range(self.ports)
-        names = [inputs[f"port__{i}"] for i in ports]
+        names = inputs.pop("names")
         shown = {
             "connected": sum(1 << o for o in self.before),
             "ended": sum(1 << o for o in self.before if o not in self.table),
@@ -38,14 +38,13 @@ class Model:
         for i in ports:
             shown[f"targets__{i}"] = sum(1 << o for o in self.outputs_of(i))
             shown[f"owner__{i}"] = self.owners.get(i) if i in self.before else None
-        self.before = dict(self.table)
         if self.entered:
+            self.table[self.entered[1]] = self.entered[0]
             self.owners[self.entered[1]] = self.entered[0]
-        self.entered = None
+        self.before = dict(self.table)
+        self.entered = inputs.pop("decided", None)
         for i in ports:
-            if inputs["enter"] >> i & 1:
-                self.entered = i, names[i]
-                self.table[names[i]] = i
+            shown[f"ahead__{i}"] = sum(1 << o for o in self.outputs_of(i))
         gone = {o for o in self.table if inputs["closed"] >> o & 1}
         gone |= {
             o
@@ -53,6 +52,8 @@ class Model:
             if inputs["close_mine"] >> i & 1 or inputs["close_one"] >> i & 1 and names[i] == o
         }
         self.table = {o: i for o, i in self.table.items() if o not in gone}
+        for i in ports:
+            shown[f"coming__{i}"] = sum(1 << o for o in self.outputs_of(i))
         return shown
 
 
@@ -72,20 +73,25 @@ def stimulus(enters, closes):
         if model.entered:
             i, o = model.entered
             names[i] = o
-            inputs |= {"entered_input": i, "entered_output": 1 << o}
+            inputs |= {"entered_input": i, "enter": 1 << i}
         for i in ports:
             inputs["close_mine"] |= (random.random() < closes / 4) << i
-            inputs["close_one"] |= (random.random() < closes) << i
+            inputs["close_one"] |= (random.random() < closes and not inputs["enter"] >> i & 1) << i
         free = [
             (i, names[i])
             for i in ports
-            if names[i] < model.ports and names[i] != i and names[i] not in model.table and names[i] not in model.before
+            if names[i] < model.ports
+            and names[i] != i
+            and names[i] not in model.table
+            and names[i] not in model.before
+            and (not model.entered or names[i] != model.entered[1])
         ]
         if free and random.random() < enters:
-            i, _ = random.choice(free)
-            inputs["enter"] = 1 << i
-            inputs["close_one"] &= ~(1 << i)
-        return inputs | {f"port__{i}": name for i, name in enumerate(names)}
+            i, o = random.choice(free)
+            inputs["decided"] = i, o
+        return (
+            inputs | {"names": names} | {f"named__{i}": 1 << n if n < model.ports else 0 for i, n in enumerate(names)}
+        )
 
     return choose
 
@@ -94,17 +100,16 @@ def stimulus(enters, closes):
 async def keeps_all_connections_and_no_other(dut):
     """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always
     agree. A reset of one cycle ends all."""
-    model = Model(SIZES[inside()])
+    model = Model(CONFIGURATIONS[inside()])
     lockstep = Lockstep(
         dut,
         [
             "enter",
             "entered_input",
-            "entered_output",
             "close_one",
             "close_mine",
             "closed",
-            *(f"port__{n}" for n in range(model.ports)),
+            *(f"named__{n}" for n in range(model.ports)),
         ],
     )
     await lockstep.start()
@@ -113,23 +118,30 @@ async def keeps_all_connections_and_no_other(dut):
         chooses = stimulus(enters, closes)
         for _ in range(400):
             inputs = chooses(model)
-            await lockstep.step(inputs, model.step(inputs))
+            shown = model.step(inputs)
+            await lockstep.step(inputs, shown)
             most = max(most, len(model.table))
     assert most == model.ports, "never were all outputs in use"
     chooses = stimulus(1.0, 0.0)
     for _ in range(60):
-        await lockstep.reset(chooses(model))
+        inputs = chooses(model)
+        del inputs["names"]
+        inputs.pop("decided", None)
+        await lockstep.reset(inputs)
         model = Model(model.ports)
         for _ in range(3 * model.ports):
             inputs = chooses(model)
-            await lockstep.step(inputs, model.step(inputs))
+            shown = model.step(inputs)
+            await lockstep.step(inputs, shown)
     await lockstep.step({"closed": (1 << model.ports) - 1})
     await lockstep.step({})
     await lockstep.step({}, {"connected": 0, "targets__0": 0})
 
 
 bench = Bench(
-    __name__, {name: lambda ports=ports: StatusTable(ports) for name, ports in SIZES.items()}, ports_only=True
+    __name__,
+    {name: lambda ports=ports: StatusTable(ports) for name, ports in CONFIGURATIONS.items()},
+    ports_only=True,
 )
 
 

@@ -34,14 +34,13 @@ PULSES = (
     "enter",
     "opened",
     "entered_input",
-    "entered_output",
     "pop",
     "clear_valid",
     "watchdog_restart",
     "reset_hub",
     "finished",
 )
-STEPS = 9  # from a command to its answer
+STEPS = 10  # from a command to its answer
 
 
 class Model:
@@ -84,7 +83,7 @@ class Model:
         self.seen.add((op, error))
         port, force = param & 0x7F, bool(param & FORCE)
         place, who = 1 << port, 1 << giver
-        at = self.due.setdefault(cycle + 3, {})
+        at = self.due.setdefault(cycle + 4, {})
         done = self.due.setdefault(cycle + STEPS, {})
         done |= {
             "finished": who,
@@ -116,11 +115,10 @@ class Model:
             if force:
                 kind = None
                 if not mine:
-                    self.due.setdefault(cycle + 7, {})["enter"] = who
-                    self.due.setdefault(cycle + 8, {}).update(
+                    self.due.setdefault(cycle + 8, {})["enter"] = who
+                    self.due.setdefault(cycle + 9, {}).update(
                         {
                             "opened": who,
-                            "entered_output": place,
                             "entered_input": giver,
                             "decision": port | giver << 7 | Event.OPENED << 14,
                         }
@@ -143,7 +141,7 @@ class Model:
         elif op == Op.ALLOW_SUPERVISOR_REPLY:
             self.state["allowed"] = self.state["allowed"] & ~place | force << port
         if kind is not None:
-            self.due.setdefault(cycle + 2, {})["decision"] = port | giver << 7 | kind << 14
+            self.due.setdefault(cycle + 3, {})["decision"] = port | giver << 7 | kind << 14
 
 
 class Environment:
@@ -222,10 +220,10 @@ class Environment:
                         "command_valid": n == 0 and now == second and len(words) > 1,
                         "mine": mine << giver | random.getrandbits(ports) & ~(1 << giver),
                         "locked": locked,
-                        "byte": byte if now == 7 else random.randrange(256),
+                        "byte": byte if now == 8 else random.randrange(256),
                     }
                 )
-                if now >= 3:
+                if now >= 4:
                     for name, value in model.state.items():
                         got = self.lockstep.pin(name)
                         assert got == value, f"{name} is {got:#x}, expected {value:#x} after {command}"

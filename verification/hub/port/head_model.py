@@ -34,6 +34,7 @@ INPUTS = [
     "valid",
     "offer",
     "offered",
+    "clean",
     "halt",
     "expired",
     "crossbar__connected",
@@ -87,10 +88,12 @@ class Model:
         self.asked = False  # its response is to come
         self.response = None  # what the controller has decided: (error or 0, value)
         self.giving_up = False
+        self.resumed = False  # symbols have begun to pass in this cycle, while the response is to come
         self.error = None  # why nothing is closed
         self.in_run = False
         self.answer = None
         self.part = 0  # symbols of a close all that have left
+        self.way = False  # in the cycle before a command would have been taken, and nothing waited
         self.seen = {}
 
     def note(self, what):
@@ -111,10 +114,12 @@ class Model:
     def step(self, valid, space, prompt, offer=0.0, halt=0.0, expired=0.0, close=frozenset()):
         """One cycle. ``prompt``: probability of a decision, a response, an answer that is taken; ``close``: outputs
         that close behind a close all."""
-        entry = self.queue[0] if self.queue and valid else None
-        offers = not self.queue and self.state == "pass" and random.random() < offer
-        offered = random.randrange(256), random.randrange(256)
         halts, expires = random.random() < halt, random.random() < expired
+        entry = self.queue[0] if self.queue and valid and not halts else None
+        clean = not self.queue and random.random() < 0.9
+        # Nothing comes out of the queue in the cycle after ``clean`` in which a command is offered.
+        offers = random.random() < offer and not (self.way and self.queue)
+        offered = random.randrange(256), random.randrange(256)
         answer_ready = self.answer is not None and random.random() < prompt
         resumes = responds = False
         if self.state == "wait" and self.response is None and random.random() < prompt:
@@ -124,14 +129,14 @@ class Model:
         if self.asked and self.response is not None and not responds and not resumes:
             responds = random.random() < prompt
         mine = self.order is not None and self.order[1] % self.numbers in self.targets
-        payload = entry.payload if entry else offered[1] if offers else random.getrandbits(9)
         inputs = {
             "hub_id": HUB,
             "valid": entry is not None,
-            "entry": payload,
+            "entry": entry.payload if entry else random.getrandbits(9),
             "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
             "offer": offers,
-            "offered": offered[0],
+            "offered": offered[0] << 8 | offered[1],
+            "clean": clean,
             "halt": halts,
             "expired": expires,
             "control__mine": mine,
@@ -146,7 +151,8 @@ class Model:
             "control__value": random.getrandbits(8),
         }
         shown = dict.fromkeys(PULSES, False) | {
-            "holds": self.state != "pass",
+            "holds": self.state != "pass" or self.resumed,
+            "moved": self.resumed,
             "busy": self.state != "pass" or self.asked or self.answer is not None,
             "answer__valid": self.answer is not None,
             "answer__payload": self.answer,
@@ -154,8 +160,9 @@ class Model:
         }
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
-        passing = not halts and (state == "pass" or resumes)
-        shown["willing"] = passing and not waits
+        passing = state == "pass"
+        willing = passing and not halts and not waits
+        shown["way"] = self.way and not halts
 
         if answer_ready:
             self.answer = None
@@ -171,8 +178,6 @@ class Model:
                 shown[FAULTS[error]] = True
             self._answer(not error, value)
             self.asked, self.response = False, None
-            shown["moved"] = True
-        if resumes:
             shown["moved"] = True
 
         if state == "parameter":
@@ -202,13 +207,13 @@ class Model:
                 state = "pass"
             targets -= close
 
-        if passing and offers and not waits:
+        if shown["way"] and offers:
             shown |= {"accept": True, "moved": True}
             self.order = offered
             self.in_run = False
             state = "execute"
             self.note("accepted")
-        elif passing and entry and entry.order and not waits:
+        elif willing and entry and entry.order:
             shown |= {"pop": True, "moved": True}
             self.order = entry.order
             self.in_run = False
@@ -220,7 +225,9 @@ class Model:
             self.queue.popleft()
         if halts:
             self._throw_away()
+        self.way = willing and clean and not shown["accept"]
         self.state, self.targets, self.giving_up = state, targets, giving_up and state == "wait"
+        self.resumed = resumes
         return inputs, shown
 
     def _throw_away(self):

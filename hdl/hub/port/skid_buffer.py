@@ -1,0 +1,70 @@
+"""Skid buffer between crossbar and output port, for profiles in which an input learns late that an output is held up.
+
+Source: ours (``docs/hub.md``, "Timing")."""
+
+from amaranth.hdl import Assert, Cat, Module, Mux
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..messages import CrossbarBeat
+from .entry import is_start
+from .places import Places
+
+__all__ = ["SkidBuffer"]
+
+_PLACES = 3
+
+
+class SkidBuffer(wiring.Component):
+    """FIFO that falls through.
+
+    Members
+    -------
+    As CrossbarRegister, but for ``space``: a symbol may come in the next cycle.
+    waits : Out(1)
+        A symbol is here.
+
+    Timing
+    ------
+    No cycle if nothing is here. ``space`` is a register. A stream that was held up goes on without gaps.
+    """
+
+    def __init__(self):
+        super().__init__(
+            {
+                "beat": In(CrossbarBeat),
+                "push": In(1),
+                "space": Out(1),
+                "ended": In(1),
+                "output": Out(stream.Signature(CrossbarBeat)),
+                "start": Out(1),
+                "waits": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        symbols, marks = Places(len(self.beat.symbol), _PLACES), Places(1, _PLACES, name="mark")
+        some = symbols.some
+        m.d.comb += [
+            # A symbol that comes in this cycle, and another one in the next, have room.
+            self.space.eq(~some[1]),
+            self.waits.eq(some[0]),
+            self.output.valid.eq(some[0] | self.push),
+            self.output.payload.symbol.eq(Mux(some[0], symbols.entries[0], self.beat.symbol)),
+            self.output.payload.closes.eq(Mux(some[0], marks.entries[0], self.beat.closes)),
+            self.start.eq(Cat(taken & is_start(symbol) for taken, symbol in zip(some, symbols.entries)).any()),
+        ]
+        symbols.connect(m, self.beat.symbol, self.push, self.output.ready)
+        marks.connect(m, self.beat.closes, self.push, self.output.ready)
+        with m.If(self.ended):
+            m.d.sync += Cat(marks.entries).eq(0)
+
+        if platform == "formal":
+            self.probes = symbols
+            self.marks = marks
+            m.d.comb += [
+                Assert((some & (some + 1)) == 0, "the places are taken from the first on"),
+                Assert(~(self.push & some[-1]), "the crossbar pushes only into a free place"),
+            ]
+        return m
