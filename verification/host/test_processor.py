@@ -17,10 +17,12 @@ from nectar.verification.harness import StepClock
 
 
 class Software:
-    """Does random things at a door, and notes what comes of them. Two with the same seed do the same."""
+    """Does random things at a door, and notes what comes of them. Two with the same seed do the same. ``long``: what
+    is longer than its buffers, "blocks" or "lists", and comes first; or None. ``brief``: it ends soon, with a store."""
 
-    def __init__(self, door, seed, long):
+    def __init__(self, door, seed, long, brief):
         self.door = door
+        self.long, self.brief = long, brief
         self.rng = seeds.rng("software", seed)
         self.handled = seeds.rng("handler", seed)
         self.notes = []
@@ -45,16 +47,17 @@ class Software:
         else:
             door.spend(rng.choice((0, 1, 2, rng.randrange(20))))
 
-    async def awaited(self, rng):
-        """One awaited operation, its result or error noted."""
+    async def awaited(self, rng, long=False):
+        """One awaited operation, its result or error noted. ``long``: it is a block of the longest sizes."""
         door = self.door
-        kind = rng.randrange(6)
+        kind = 2 if long else rng.randrange(6)
         try:
             if kind < 2:
                 size = rng.choice((1, 2, 4))
                 got = await door.read(rng.randrange(1 << 22) * size, size)
             elif kind < 4:
-                got = await door.read_block(rng.randrange(1 << 23), rng.randint(*rng.choice(self.sizes)))
+                sizes = self.sizes[-1] if long else rng.choice(self.sizes)
+                got = await door.read_block(rng.randrange(1 << 23), rng.randint(*sizes))
             elif kind == 4 or rng is self.handled:
                 got = await door.now()
             else:
@@ -65,12 +68,19 @@ class Software:
 
     async def main(self):
         """Level 0; when it ends its last operations may fail with nobody left to hear of it."""
-        for _ in range(self.rng.randint(1, 40)):
+        if self.long == "lists":
+            for _ in range(self.counts[-1]):
+                self.post(self.rng)
+        elif self.long:
+            await self.awaited(self.rng, long=True)
+        for _ in range(1 if self.brief else self.rng.randint(1, 40)):
             for _ in range(self.rng.choice(self.counts)):
                 self.post(self.rng)
             await self.awaited(self.rng)
         for _ in range(self.rng.randrange(4)):
             self.post(self.rng)
+        if self.brief:
+            self.door.write(0, 0)
 
     async def handler(self):
         """Level 1."""
@@ -203,15 +213,15 @@ INPUTS = (
 )
 
 
-async def scenario(clock, most, long):
+async def scenario(clock, most, long, fails=False):
     """Random software on both, until it has ended or ``most`` edges are over. What turns there were, and how it
-    ended."""
+    ended. ``fails``: it ends soon, and each of its accesses fails, also the last, of which no await is to hear."""
     await clock.start(*INPUTS)
     seed = random.getrandbits(32)
-    theirs, ours = (Software(Door(16_000_000), seed, long) for _ in range(2))
+    theirs, ours = (Software(Door(16_000_000), seed, long, fails) for _ in range(2))
     reference = Reference(theirs.door, theirs.main())
     host = Host(clock, ours)
-    board = Board(random.choice((0, 0, 0.1)))
+    board = Board(1 if fails else random.choice((0, 0, 0.1)))
     await host.give(host.runner.resume(THREAD), THREAD)
     assert await host.settle() is None and not host.pin("bus__valid"), "it starts before its first edge"
     asked = False
@@ -264,7 +274,7 @@ async def it_does_what_the_door_says_at_each_edge(dut):
     """docs/door.md: requests, interrupts, computing, waiting, errors, both levels, at the same edges as the
     reference."""
     clock = StepClock(dut)
-    met = set()
+    met = await scenario(clock, 2000, None, fails=True)
     for _ in range(30):
         met |= await scenario(clock, 400, None)
     assert met >= {Turn.RESUME, Turn.INTERRUPT, Turn.UNHANDLED, "well", "badly"}
