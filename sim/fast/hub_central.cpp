@@ -127,8 +127,13 @@ void Hub::decide() {
     const bool freeze = frozen_ || (decided_.valid && decided_.supervisor);
     // The pick is known too late in its cycle to keep a command from being checked twice more.
     const Mask wishes = frozen_ ? Mask() : (can_ | at_once_) & ~picked_ & ~picked_before_;
+    // A pick in vain is no turn, unless another follows it in the next cycle.
+    const bool in_vain = picked_ && !decided_.valid;
+    const unsigned last_before = last_before_;
+    last_before_ = last_;
     picked_before_ = picked_;
     picked_ = Mask();
+    if (!wishes && in_vain) last_ = last_before;
     if (wishes) {
         const Mask later = wishes & from(last_ + 1);
         const unsigned n = lowest(later ? later : wishes);

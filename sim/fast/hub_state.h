@@ -158,7 +158,7 @@ struct HubState {
     Mask had_;
     Mask giving_up_;
     Mask given_up_;        // met by the watchdog while they waited
-    unsigned last_ = 0;
+    unsigned last_ = 0, last_before_ = 0;  // whose turn was last, now and in the cycle before
     Mask picked_;          // in the cycle before
     Mask picked_before_;   // and in the one before that
     Order chosen_;         // what was picked

@@ -79,7 +79,7 @@ class OwnerProof(wiring.Component):
             m.d.sync += waited.eq(Mux(selected.arbiter.pick.bit_select(port, 1), 0, waited + 1))
         last, distance = Signal(range(count)), Signal(range(2 * count + 1))
         m.d.comb += [
-            last.eq(last_number(selected.arbiter, count)),
+            last.eq(last_number(selected.arbiter.probes.last, count)),
             distance.eq(Mux(port > last, port - last, port + count - last)),
             Assert(waited + distance <= count, "everybody between the last and this one has at most one turn"),
             Assert(waited < count, "at most count - 1 messages of others go first"),

@@ -79,6 +79,14 @@ def test_a_connection_is_made_used_and_closed_in_the_same_cycles(pair):
         pair.run(stream(PORTS, lines, cycles), array("B", bytes(ready)))
 
 
+def test_retries_for_one_output_take_the_same_turns(pair):
+    """docs/hub.md, "Turns and timing": a request that is picked in vain may lose its turn or not."""
+    session = [*command(Op.OPEN_RETRY_REPLY, HUB, 1), 1, 2, 3, *CLOSE_ALL]
+    for gap in range(12):
+        pair.reset()
+        send(pair, {0: session * 6, 2: [None] * gap + session * 6, 3: [None] * (3 * gap) + session * 6}, more=400)
+
+
 def test_the_watchdog_ends_what_stands_still_in_the_same_cycle(pair):
     """docs/hub.md, Watchdog: connections, locks, a command that waits, a part of a command."""
     for what in (
