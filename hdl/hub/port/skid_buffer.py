@@ -3,10 +3,10 @@
 Source: ours (``docs/hub.md``, "Timing")."""
 
 from amaranth.hdl import Assert, Cat, Module, Mux
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
 
-from ..messages import CrossbarBeat
+from .crossbar_register import MEMBERS
 from .entry import is_start
 from .places import Places
 
@@ -30,17 +30,7 @@ class SkidBuffer(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__(
-            {
-                "beat": In(CrossbarBeat),
-                "push": In(1),
-                "space": Out(1),
-                "ended": In(1),
-                "output": Out(stream.Signature(CrossbarBeat)),
-                "start": Out(1),
-                "waits": Out(1),
-            }
-        )
+        super().__init__(MEMBERS | {"waits": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
