@@ -223,8 +223,9 @@ class Build:
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
         (directory / "kinds.cpp").write_text(adapter.kinds(self.boards, self.fast))
-        fast = [("fast", sorted(_FAST.glob("*.cpp")))] if self.fast else []
-        return ("core", together(directory, sources)), ("kinds", [directory / "kinds.cpp"]), *fast
+        quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
+        fast = [("fast", together(directory, "fast", quick))] if self.fast else []
+        return ("core", together(directory, "core", sources)), ("kinds", [directory / "kinds.cpp"]), *fast
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
@@ -344,14 +345,14 @@ def units(directory, kind):
     return [unit for unit, _ in made]
 
 
-def together(directory, sources):
-    """C++ files in ``directory`` that include ``sources`` from here, half of them each: what is to be compiled in their
-    place. One by one the core takes 15 s of processor time instead of 9 s, since each file reads the standard
-    library."""
+def together(directory, part, sources):
+    """C++ files in ``directory`` that include ``sources`` (names from here), half of them each: what is to be compiled
+    in their place. Compiled one by one the engine takes 15 s of processor time instead of 9 s, since each file reads
+    the standard library."""
     half = (len(sources) + 1) // 2
     made = []
     for number, names in enumerate((sources[:half], sources[half:])):
-        made.append(directory / f"core_unit{number}.cpp")
+        made.append(directory / f"{part}_unit{number}.cpp")
         made[-1].write_text("".join(f'#include "{name}"\n' for name in names))
     return made
 

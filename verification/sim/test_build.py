@@ -215,18 +215,24 @@ def test_a_damaged_library_is_noticed_and_linked_again(built, capfd, harm):
     assert library() == made and not capfd.readouterr().err
 
 
-@pytest.mark.parametrize("harm", [_truncate, _empty, _change, _hide, Path.unlink])
-def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, harm):
+@pytest.mark.parametrize(
+    "part, files, harm",
+    [
+        ("hub2", "hub2_", _truncate),
+        *(("core", "core_", harm) for harm in (_truncate, _empty, _change, _hide, Path.unlink)),
+    ],
+)
+def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, part, files, harm):
     """The library is deleted as well: that alone would not cure what goes into the next one."""
     made = library()
     once = compiled(built)
     (built / "log").unlink()
     made.unlink()
-    (part,) = built.glob("cache/objects-hub2-*")
-    harm(sorted(part.glob("*.o"))[0])
+    (folder,) = built.glob(f"cache/objects-{part}-*")
+    harm(sorted(folder.glob("*.o"))[0])
     assert library().read_text() == "made\n"
     again = compiled(built)
-    assert again == [name for name in once if "hub2" in name or name == "link"]
+    assert again == [name for name in once if name.startswith(files) or name == "link"]
 
 
 def test_damaged_verilog_is_made_again(built):
