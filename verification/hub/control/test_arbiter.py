@@ -67,6 +67,20 @@ async def takes_turns_by_number(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_pick_in_vain_is_no_turn(dut):
+    """docs/hub.md: whoever had the turn before, and whoever is picked in vain: the next is the one behind the last
+    turn, if nobody is picked in the cycle in which that is known."""
+    lockstep, model = await start(dut)
+    everybody = (1 << model.count) - 1
+    for turn in range(model.count):
+        for in_vain in range(model.count):
+            for asks, back in ((1 << turn, 0), (1 << in_vain, 0), (0, 1), (everybody, 0)):
+                inputs = {"asks": asks, "keep": 0, "back": back}
+                await lockstep.step(inputs, model.step(inputs))
+            assert model.last == (turn + 1) % model.count
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def serves_all_that_ask_without_pause_equally(dut):
     """With all asking all the time each is picked once in ``count`` cycles."""
     lockstep, model = await start(dut)
