@@ -67,17 +67,24 @@ async def takes_turns_by_number(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
-async def a_pick_in_vain_is_no_turn(dut):
-    """docs/hub.md: whoever had the turn before, and whoever is picked in vain: the next is the one behind the last
-    turn, if nobody is picked in the cycle in which that is known."""
+async def the_next_is_the_one_behind_the_last_turn(dut):
+    """docs/hub.md: of two that ask, whoever had the last turn; also behind a pick in vain, which is no turn, whether
+    that is known at once or a cycle later, when nobody is picked."""
     lockstep, model = await start(dut)
-    everybody = (1 << model.count) - 1
-    for turn in range(model.count):
-        for in_vain in range(model.count):
-            for asks, back in ((1 << turn, 0), (1 << in_vain, 0), (0, 1), (everybody, 0)):
-                inputs = {"asks": asks, "keep": 0, "back": back}
-                await lockstep.step(inputs, model.step(inputs))
-            assert model.last == (turn + 1) % model.count
+    members = range(model.count)
+    for last in members:
+        for one in members:
+            other = last if one > last else (last + 1) % model.count
+            for in_vain in (
+                (),
+                ((1, 0),),
+                ((0, 0), (0, 1)),
+            ):  # keep and back of a pick of ``one``, and of the cycle behind
+                steps = [(1 << last, 0, 0), *((0 if back else 1 << one, keep, back) for keep, back in in_vain)]
+                for asks, keep, back in [*steps, (1 << one | 1 << other, 0, 0)]:
+                    inputs = {"asks": asks, "keep": keep, "back": back}
+                    await lockstep.step(inputs, model.step(inputs))
+                assert model.last == (one if one > last else other)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
