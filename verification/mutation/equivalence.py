@@ -47,7 +47,7 @@ _BY_PAIRS = (
 _FLAT = "setattr -mod -unset keep_hierarchy *; flatten"
 _AIG = (
     f"{_FLAT}; memory_map; opt_clean; {_MITER.format('')}; async2sync; dffunmap; techmap; opt_expr; opt_merge; "
-    "opt_clean; aigmap; opt_clean; write_aiger -zinit pair{}.aig"
+    "setundef -anyseq; opt_clean; aigmap; opt_clean; write_aiger -zinit pair{}.aig"
 )
 
 
