@@ -104,7 +104,9 @@ class InputQueue(wiring.Component):
         low = Signal(2, init=1)
         high = Signal(bits - 2)
         above = Signal(bits - 2, init=1)  # ``high`` + 1
-        at, behind = Signal(3), Signal(3)  # the low part and the carry, of ``address`` and behind a commit
+        # The low part and the carry, of ``address`` and behind a commit.
+        at = Signal(3)
+        behind = Signal(3)
         first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
         some = Signal()  # there are such entries

@@ -188,16 +188,19 @@ class OutputPort(wiring.Component):
         """The number of ready signals to send, in the next cycle. A ready signal that is sent and a repair cancel each
         other. The limit is what the bits hold, so a carry tells that it is passed. A table for each bit would be 30
         LUTs instead of 15."""
-        goes, less, odd, two = Signal(), Signal(), Signal(), Signal()
-        sum_ = Signal(5)
+        goes = Signal()
+        less = Signal()
+        odd = Signal()
+        two = Signal()
+        total = Signal(5)
         m.d.comb += [
             goes.eq(s.load & (s.readies != 0)),
             less.eq(goes & ~self.send_ready & ~self.repair),
             two.eq(self.send_ready & self.repair & ~goes),
             odd.eq(goes ^ self.send_ready ^ self.repair),
-            sum_.eq(s.readies + Cat(odd, two | less, less, less)),
+            total.eq(s.readies + Cat(odd, two | less, less, less)),
         ]
-        m.d.sync += s.readies.eq(Mux(sum_[-1] & ~less, READY_LIMIT, sum_))
+        m.d.sync += s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
