@@ -192,12 +192,13 @@ class Held(wiring.Component):
 def test_what_no_state_shows_that_is_reached_makes_no_difference(tmp_path):
     """What the bit is behind a reset; what it is when it has been set does."""
     _, mutants = mutate(Held(), tmp_path, None)
-    alike = unreached([mutant.number for mutant in mutants], tmp_path)
+    needed = ("valid | mux S", "valid | mux 2 S", "valid | dff", "y | mux A", "y | mux 2 B", "y | dff", "y | and Y")
+    tried = [mutant.number for mutant in mutants if mutant.name.startswith((*needed, "y | mux B", "y | mux S"))]
+    alike = unreached(tried, tmp_path)
     names = {mutant.name for mutant in mutants if mutant.number in alike}
     resets = {"y | mux B[0] held at 0", "y | mux B[0] inverted", "y | mux S[0] held at 0"}  # what is held goes to y
     assert resets <= names
     assert not equivalent(alike, tmp_path) & {mutant.number for mutant in mutants if mutant.name in resets}
-    needed = ("valid | mux S", "valid | mux 2 S", "valid | dff", "y | mux A", "y | mux 2", "y | dff", "y | and Y")
     assert not any(name.startswith(needed) for name in names), names
 
 
