@@ -301,10 +301,10 @@ JOBS = (
     *_mutation("hub/monitor", "20 counters monitor recorder"),
     *_mutation(
         "hub/port",
-        "20 bypass crossbar_register head input_port",
-        "20 input_queue input_register output_port reply_buffer reply_sender skid_buffer symbol_decoder",
+        "20 bypass crossbar_register head input_port input_port-queued skid_buffer",
+        "20 input_queue input_register output_port output_port-skid reply_buffer reply_sender symbol_decoder",
     ),
-    *_mutation("hub", "20 crossbar reply_bus"),
+    *_mutation("hub", "20 crossbar crossbar-late reply_bus"),
     *_mutation(
         "cab",
         "16 bus counter crc32 demux",

@@ -103,6 +103,7 @@ class ControllerProof(wiring.Component):
                 now.eq(Mux(outstanding[n], kept, AnySeq(16))),
                 dut.request[n].eq(now),
                 table.named[n].eq(1 << dut.request[n].param[: index_bits(ports)]),
+                dut.named[n].eq(table.named[n]),
                 dut.shut[n].eq(locks.shut[n]),
             ]
             m.d.sync += kept.eq(now)
@@ -216,6 +217,25 @@ class ControllerProof(wiring.Component):
             with m.If(wants | (op == Op.AWAIT_READY_REPLY)):
                 m.d.comb += Assert(takes_part == (must | could), "nothing delays what can be decided but the turns")
         waited = waiting(m, probes.turns, ports, port)
+
+        # Whose turn was last, from the picks and the decisions alone.
+        turn, turn_before, somebody_had_turn = (
+            Signal(width, name=name)
+            for name, width in (("turn", ports), ("turn_before", ports), ("somebody_had_turn", 1))
+        )
+        m.d.sync += [turn_before.eq(turn), somebody_had_turn.eq(probes.turns.pick.any())]
+        with m.If(probes.turns.pick.any()):
+            m.d.sync += turn.eq(probes.turns.pick)
+        with m.Elif(somebody_had_turn & ~dut.decided.any()):
+            m.d.sync += turn.eq(turn_before)
+        m.d.comb += [
+            Assert(probes.picked.any() == somebody_had_turn),
+            Assert(probes.turns.probes.last_before == turn_before),
+            Assert(
+                probes.turns.probes.last == turn,
+                "a pick in vain is no turn, unless another is picked in the cycle behind it; every other pick is one",
+            ),
+        ]
 
         # How long an output that a waiting open names has been free for it, without pause and with nobody else taking
         # it.
@@ -337,6 +357,8 @@ PROOFS = [
             ),
             "who is picked in vain is decided": Fault(Controller, "counts", lambda was, s: -1),
             "who has just been picked is picked again": Fault(Controller, "picked_before", lambda was, s: 0),
+            "a pick in vain stays a turn": Fault(Controller, "turns.back", lambda was, s: 0),
+            "a pick that is decided is no turn": Fault(Controller, "turns.back", lambda was, s: s.picked.any()),
             "two turns run beside each other": Fault(
                 Arbiter, "behind", lambda was, s: Mux(s.asks.any() & ~s.behind[0], was, s.behind)
             ),

@@ -10,7 +10,8 @@ __all__ = ["TARGETS", "Target"]
 
 @dataclass(frozen=True)
 class Target:
-    """A component, ``name`` as its file is called in ``hdl``: "hub/control/arbiter", "cab/vme/slave".
+    """A component, ``name`` as its file is called in ``hdl``: "hub/control/arbiter", "cab/vme/slave". Behind a "-" is
+    which variant of it, if it has several with other logic: "hub/crossbar-late".
 
     ``configuration``: that of its bench which is mutated. ``ports``: size of the HUB whose bench has to find what the
     component's own does not, or None: it has no such component with these parameters. ``count``: how many mutants.
@@ -28,7 +29,7 @@ class Target:
     @property
     def place(self):
         """Folder and file: "hub/control", "arbiter"."""
-        folder, _, file = self.name.rpartition("/")
+        folder, _, file = self.name.partition("-")[0].rpartition("/")
         return folder, file
 
     @property
@@ -83,6 +84,7 @@ TARGETS = {
         Target("hub/control/supervisor", "3 ports", 3),
         Target("hub/control/watchdog", "2 ports, short", None),
         Target("hub/crossbar", "5 ports", 5),
+        Target("hub/crossbar-late", "5 ports, late", 5),
         Target("hub/monitor/counters", "3 ports", 3),
         Target("hub/monitor/monitor", "3 ports", 3),
         Target("hub/monitor/recorder", "5 ports", 5),
@@ -90,9 +92,11 @@ TARGETS = {
         Target("hub/port/crossbar_register", "register", 5),
         Target("hub/port/head", "port 3 of 5", 5),
         Target("hub/port/input_port", "with bypass", None),
+        Target("hub/port/input_port-queued", "without bypass", None),
         Target("hub/port/input_queue", "13 symbols", None),
         Target("hub/port/input_register", "register", 5),
         Target("hub/port/output_port", "with register", 5),
+        Target("hub/port/output_port-skid", "with skid buffer", 5),
         Target("hub/port/reply_buffer", "buffer", 5),
         Target("hub/port/skid_buffer", "skid buffer", 5),
         Target("hub/port/reply_sender", "sender", 5),

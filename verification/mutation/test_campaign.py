@@ -33,8 +33,8 @@ EXPLAINED = tomllib.loads((Path(__file__).parent / "survivors.toml").read_text()
 
 
 def test_every_component_with_a_bench_is_a_target():
-    """Except for the whole ones, whose benches are what the others' mutants meet in the end, and those with two
-    clocks."""
+    """In one variant or several; except for the whole ones, whose benches are what the others' mutants meet in the end,
+    and those with two clocks."""
     expected = set()
     for folder, wholes in FOLDERS.items():
         benches = {path.stem.removeprefix("test_") for path in (VERIFICATION / folder).glob("test_*.py")}
@@ -42,7 +42,7 @@ def test_every_component_with_a_bench_is_a_target():
             path.stem for path in (HDL / folder).glob("*.py") if "wiring.Component" in path.read_text()
         } - wholes
         expected |= {f"{folder}/{name}" for name in components & benches}
-    assert TARGETS.keys() == expected
+    assert {name.partition("-")[0] for name in TARGETS} == expected
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -172,6 +172,36 @@ def test_what_a_submodule_makes_the_same_of_makes_no_difference(tmp_path):
     assert "inner | submodule b[0] held at 1" not in names
 
 
+class Held(wiring.Component):
+    """A bit that means something once it has been set. It may stand for any time: no output tells soon what it is."""
+
+    bit: In(1)
+    load: In(1)
+    look: In(1)
+    y: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        held, valid = Signal(init=1), Signal()
+        with m.If(self.load):
+            m.d.sync += [held.eq(self.bit), valid.eq(1)]
+        m.d.comb += self.y.eq(self.look & valid & held)
+        return m
+
+
+def test_what_no_state_shows_that_is_reached_makes_no_difference(tmp_path):
+    """What the bit is behind a reset; what it is when it has been set does."""
+    _, mutants = mutate(Held(), tmp_path, None)
+    needed = ("valid | mux S", "valid | mux 2 S", "valid | dff", "y | mux A", "y | mux 2 B", "y | dff", "y | and Y")
+    tried = [mutant.number for mutant in mutants if mutant.name.startswith((*needed, "y | mux B", "y | mux S"))]
+    alike = unreached(tried, tmp_path)
+    names = {mutant.name for mutant in mutants if mutant.number in alike}
+    resets = {"y | mux B[0] held at 0", "y | mux B[0] inverted", "y | mux S[0] held at 0"}  # what is held goes to y
+    assert resets <= names
+    assert not equivalent(alike, tmp_path) & {mutant.number for mutant in mutants if mutant.name in resets}
+    assert not any(name.startswith(needed) for name in names), names
+
+
 def test_a_table_that_yosys_makes_of_choices_is_logic(tmp_path):
     """Not a memory, of which two of the same name would stand in one module."""
     _, mutants = mutate(TARGETS["link/encoder"].component(), tmp_path, 40)

@@ -67,6 +67,27 @@ async def takes_turns_by_number(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def the_next_is_the_one_behind_the_last_turn(dut):
+    """docs/hub.md: of two that ask, whoever had the last turn; also behind a pick in vain, which is no turn, whether
+    that is known at once or a cycle later, when nobody is picked."""
+    lockstep, model = await start(dut)
+    members = range(model.count)
+    for last in members:
+        for one in members:
+            other = last if one > last else (last + 1) % model.count
+            for in_vain in (
+                (),
+                ((1, 0),),
+                ((0, 0), (0, 1)),
+            ):  # keep and back of a pick of ``one``, and of the cycle behind
+                steps = [(1 << last, 0, 0), *((0 if back else 1 << one, keep, back) for keep, back in in_vain)]
+                for asks, keep, back in [*steps, (1 << one | 1 << other, 0, 0)]:
+                    inputs = {"asks": asks, "keep": keep, "back": back}
+                    await lockstep.step(inputs, model.step(inputs))
+                assert model.last == (one if one > last else other)
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def serves_all_that_ask_without_pause_equally(dut):
     """With all asking all the time each is picked once in ``count`` cycles."""
     lockstep, model = await start(dut)

@@ -23,8 +23,13 @@ OTHERS = [
     0x26,
     0x77,
 ]
-#: The last differs in one bit from a command that waits, and is none.
-SUPERVISOR = [int(Op.DISABLE_REPLY), int(Op.RESET_HUB), 0xE0, Op.AWAIT_READY_REPLY ^ 0x80]
+#: The last ones differ in one bit from a command that waits, that opens or that locks, and are none.
+SUPERVISOR = [
+    int(Op.DISABLE_REPLY),
+    int(Op.RESET_HUB),
+    0xE0,
+    *(op ^ 0x80 for op in (Op.AWAIT_READY_REPLY, Op.OPEN_RETRY, Op.LOCK, Op.LOCK_RETRY_REPLY)),
+]
 
 
 def opens(op):
@@ -71,7 +76,7 @@ class Model:
         self.checked = {}  # port → (it can be done, it is decided at once, it has it already), of the cycle before
         self.last = ports - 1
         self.waited = [0] * ports  # for each port the others that were picked while it could be decided
-        self.back = None  # ``last`` as it was before a pick of the cycle before that was in vain
+        self.back = None  # ``last`` and ``waited`` as they were before a pick of the cycle before that was in vain
         self.picked = [None, None]  # the ports that were picked in the cycle before, and in the one before that
         self.decided = None  # (port, op, param, done, had, entered) of this cycle
         self.before = None  # of the cycle before
@@ -161,8 +166,8 @@ class Model:
 
     def _pick(self):
         """The port that is picked in this cycle, or None, and the decision of the next, or None."""
-        last, back, self.back = self.last, self.back, None
-        for n in ((last + distance) % self.ports for distance in range(1, self.ports + 1)):
+        was, back, self.back = (self.last, [*self.waited]), self.back, None
+        for n in ((was[0] + distance) % self.ports for distance in range(1, self.ports + 1)):
             can, now, had = self.checked.get(n, (False, False, False))
             if (can or now) and n not in self.picked and not self.frozen:
                 self.last = n
@@ -170,13 +175,15 @@ class Model:
                 done = can and not self._takes(self.decided, n, had)
                 if not done and not now:
                     self.in_vain += 1
-                    self.back = last
+                    self.back = was
                     return n, None
                 op, param, _ = self.requests[n]
                 self.seen.add((op, bool(done)))
                 return n, (n, op, param, done, had, done and opens(op) and not had)
         if back is not None:
-            self.last = back
+            self.last, self.waited = back
+        if not self.frozen:
+            self.waited = [0] * self.ports  # nobody can be decided
         return None, None
 
     def step(self, inputs):
@@ -245,7 +252,7 @@ class Environment:
                 "enabled",
                 "allowed",
                 "finished",
-                *(f"{name}__{n}" for name in ("request", "shut") for n in ports),
+                *(f"{name}__{n}" for name in ("request", "named", "shut") for n in ports),
             ],
         )
 
@@ -306,7 +313,7 @@ class Environment:
             shown, decided = model.step(inputs)
             fields = shown.pop("order_fields", None)
             read = await self.lockstep.step(
-                {name: value for name, value in inputs.items() if not name.startswith("named")},
+                inputs,
                 {name: value for name, value in shown.items() if name != "order"},
                 ["order"],
             )
@@ -353,8 +360,9 @@ async def decides_one_request_a_cycle_in_turns(dut):
     environment = Environment(dut)
     await environment.lockstep.start()
     ops = [*OPENS, *LOCKS, *WAITING, *OTHERS]
-    # Opcodes that differ in one bit from one that waits are none that waits.
-    ops += [op for op in (Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(7)) if op not in ops]
+    # Opcodes that differ in one bit from one that waits, opens or locks are none of these.
+    alike = (Op.AWAIT_READY_REPLY, Op.OPEN_RETRY, Op.LOCK_RETRY)
+    ops += [op for op in {op ^ 1 << bit for op in alike for bit in range(7)} if op not in ops]
     for ask, close, ready, give_up in (
         (0.5, 0.1, 0.7, 0),
         (0.05, 0.02, 0.3, 0.05),

@@ -154,8 +154,8 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
     are left alone."""
     watcher = Watcher(dut)
     await watcher.lockstep.start()
-    target = random.randrange(watcher.ports)
     for gap in range(0, 3 * watcher.longest_round, 7 if watcher.ports > 4 else 1):
+        target = random.randrange(watcher.ports)
         await watcher.cycle([(target, kind) for kind in CounterId])
         for _ in range(gap % 61):
             await watcher.cycle(awake=random.random() < 0.5)
