@@ -12,14 +12,17 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["BUILD", "Durations", "LongestFirst", "TOOK", "unit"]
+__all__ = ["BUILD", "Durations", "LongestFirst", "NIGHTLY", "TOOK", "unit"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Names of properties of a test's report: the seconds of processor time that it took, and those of them that it spent
 #: on elaborating and compiling.
 TOOK, BUILD = "processor_seconds", "build_seconds"
+#: Where pytest's configuration has the names of the tests that are marked nightly, of all that were collected.
+NIGHTLY = pytest.StashKey()
 #: Seconds of processor time, roughly, of the units that take long, where nothing has been measured yet.
 HEAVY = {
     "verification/system/test_send_file.py": 100,
