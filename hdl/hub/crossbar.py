@@ -24,9 +24,9 @@ class Crossbar(wiring.Component):
     ports : int
         Ports of the HUB.
     late : bool
-        ``listened`` and ``blocked`` come from registers, made of the table and ``space`` in the cycle before. Selectors
-        then obey the masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers (``owner``), which
-        is quick in a simulator.
+        ``blocked`` comes from registers, made of the table and ``space`` in the cycle before. Selectors then obey the
+        masks (``targets``), which is quick on an FPGA. Otherwise they obey the numbers (``owner``), which is quick in a
+        simulator.
 
     Members
     -------
@@ -36,7 +36,7 @@ class Crossbar(wiring.Component):
         The status table. No input is connected to the output of its own port.
     space : In(ports)
         Outputs that take a symbol; if ``late``, in the next cycle.
-    coming, ahead : as in StatusTable
+    ahead : as in StatusTable
         Only if ``late``: the table of the next cycle.
     listened, blocked : Out(ports), Out(ports)
         Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
@@ -65,7 +65,6 @@ class Crossbar(wiring.Component):
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
-                "coming": In(ports).array(ports),
                 "ahead": In(ports).array(ports),
                 "listened": Out(ports),
                 "blocked": Out(ports),
@@ -81,10 +80,10 @@ class Crossbar(wiring.Component):
         masks = [self.targets[i] & ~(1 << i) for i in ports]
         domain = m.d.sync if self.late else m.d.comb
         for i, mask in enumerate(masks):
-            targets = self.coming[i] & ~(1 << i) if self.late else mask
             # A connection that has just ended may still block if ``late``: whether it ends is known late in the cycle.
             ahead = self.ahead[i] & ~(1 << i) if self.late else mask
-            domain += [self.listened[i].eq(targets.any()), self.blocked[i].eq((ahead & ~self.space).any())]
+            m.d.comb += self.listened[i].eq(mask.any())
+            domain += self.blocked[i].eq((ahead & ~self.space).any())
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]

@@ -203,7 +203,6 @@ class Hub(wiring.Component):
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),
-            crossbar.coming[n].eq(central.coming[n]),
             crossbar.ahead[n].eq(central.ahead[n]),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),

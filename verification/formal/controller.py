@@ -103,6 +103,7 @@ class ControllerProof(wiring.Component):
                 now.eq(Mux(outstanding[n], kept, AnySeq(16))),
                 dut.request[n].eq(now),
                 table.named[n].eq(1 << dut.request[n].param[: index_bits(ports)]),
+                dut.named[n].eq(table.named[n]),
                 dut.shut[n].eq(locks.shut[n]),
             ]
             m.d.sync += kept.eq(now)

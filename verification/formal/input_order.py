@@ -78,7 +78,7 @@ class InputOrderProof(wiring.Component):
             Assert(bypass.clean == (far == 0) & ~mid & (close == 0)),
         ]
         follows, word, ahead, own = Signal(), Signal(SYMBOL_BITS), Signal(bits), Signal()
-        m.d.comb += inside.address.eq(inside.committed + 1 - far + ahead - close - mid)
+        m.d.comb += inside.address.eq(inside.end - far + ahead - close - mid)
         with m.If(~follows):
             m.d.sync += [
                 follows.eq(enters & AnySeq(1) & ~(clear & diverts)),

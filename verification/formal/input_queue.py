@@ -71,7 +71,7 @@ class InputQueueProof(wiring.Component):
 
         # The entry that is followed: how many are before it.
         follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(range(capacity + COMMAND_LENGTH))
-        m.d.comb += probes.address.eq(probes.committed + 1 - level + ahead)
+        m.d.comb += probes.address.eq(probes.end - level + ahead)
         with m.If(~follows):
             m.d.sync += [
                 follows.eq(queue.write & AnySeq(1)),
@@ -105,7 +105,7 @@ PROOFS = [
             # One entry more has been read: eight are unread when all nine places are used.
             "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.unread == 9),
             "the head sees what is not committed": Fault(InputQueue, "commits", lambda was, s: s.write),
-            "only the last place is committed": Fault(InputQueue, "committed", lambda was, s: s.committed + s.commits),
+            "only the last place is committed": Fault(InputQueue, "behind", lambda was, s: s.low + 1),
             "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & (s.unread != 0)),
             "what is committed while it is cleared is lost": Fault(
                 InputQueue, "unread", lambda was, s: Mux(s.clear, 0, was)

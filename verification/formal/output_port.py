@@ -203,12 +203,7 @@ class OutputPortProof(wiring.Component):
             for n, place in enumerate(listed):
                 m.d.comb += [
                     Assert(probes.behind.probes.some[n] == (count > n)),
-                    Assert(
-                        (count <= n)
-                        | (probes.behind.probes.entries[n] == place.symbol)
-                        & (probes.behind.marks.entries[n] == place.closes)
-                    ),
-                    Assert(probes.behind.marks.some[n] == (count > n)),
+                    Assert((count <= n) | (probes.behind.probes.entries[n] == place)),
                 ]
         return m
 
@@ -250,7 +245,11 @@ PROOFS = [
                 lambda was, s: s.readies + s.repair + s.send_ready - (s.load & (s.readies != 0)),
             ),
             "a mark in the skid buffer outlives its connection": Fault(
-                SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
+                SkidBuffer,
+                "place_{n}",
+                lambda was, s, n: Mux(
+                    s.ended, with_fields(CrossbarBeat(was), closes=CrossbarBeat(s[f"place_{n}"]).closes), was
+                ),
             ),
             "the skid buffer takes one too many": Fault(SkidBuffer, "space", lambda was, s: ~s.some[2]),
             "the skid buffer forgets a start": Fault(SkidBuffer, "start", lambda was, s: 0),

@@ -35,16 +35,15 @@ def table_properties(m, table, i, o):
     ends = (
         table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
     )
-    owner, ahead, coming = Array(table.owner)[o], Signal(), Signal()
+    owner, ahead = Array(table.owner)[o], Signal()
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
-    m.d.comb += [ahead.eq(mine | (table.enter.bit_select(i, 1) & names)), coming.eq(ahead & ~ends)]
-    m.d.sync += [expected.eq(coming), was_mine.eq(mine), was_in_use.eq(in_use | entered)]
+    m.d.comb += ahead.eq(mine | (table.enter.bit_select(i, 1) & names))
+    m.d.sync += [expected.eq(ahead & ~ends), was_mine.eq(mine), was_in_use.eq(in_use | entered)]
     m.d.comb += [
         Assert(
             mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
         ),
-        Assert(Array(table.coming)[i].bit_select(o, 1) == coming, "the next cycle's connections are known"),
-        Assert(Array(table.ahead)[i].bit_select(o, 1) == ahead, "so are they with those that end"),
+        Assert(Array(table.ahead)[i].bit_select(o, 1) == ahead, "the next cycle's connections are known, and ends"),
         Assert(~names | (table.mine.bit_select(i, 1) == mine), "an input is told whether it has what it names"),
         Assert(Array(table.named)[i].any() | ~table.mine.bit_select(i, 1), "and has nothing if it names nothing"),
         Assert(
@@ -105,7 +104,7 @@ PROOFS = [
                 StatusTable, "targets__{n}", lambda was, s, n: Mux(s.enter[n], s[f"targets__{n}"], was)
             ),
             "an input closes what is not its own": Fault(
-                StatusTable, "coming__{n}", lambda was, s, n: Mux(s.close_one[n] & ~s.mine[n], 0, was)
+                StatusTable, "targets__{n}", lambda was, s, n: Mux(s.close_one[n] & ~s.mine[n], 0, was)
             ),
             "the owner is not noted": Fault(StatusTable, "owner__{n}", lambda was, s, n: s[f"owner__{n}"]),
             "the outputs' side is late with a grant": Fault(StatusTable, "entered", lambda was, s: 0),

@@ -10,12 +10,12 @@ from amaranth.lib import wiring
 from ...hdl.hub.commands import Op
 from ...hdl.hub.control.status_table import StatusTable
 from ...hdl.hub.crossbar import Crossbar
-from ...hdl.hub.messages import index_bits, one_hot_index
+from ...hdl.hub.messages import CrossbarBeat, index_bits, one_hot_index
 from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.port.head import Head
 from ...hdl.hub.port.output_port import OutputPort
 from ...hdl.hub.port.skid_buffer import SkidBuffer
-from .faults import Fault
+from .faults import Fault, with_fields
 from .output_port import is_sent
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -112,7 +112,6 @@ class TransferProof(wiring.Component):
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
-                crossbar.coming[n].eq(table.coming[n]),
                 crossbar.ahead[n].eq(table.ahead[n]),
                 crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
@@ -142,10 +141,9 @@ class TransferProof(wiring.Component):
             behind = probes.behind.probes
             if self.late:
                 standing.extend(behind.some)
-                marks += [here & mark for here, mark in zip(behind.some, probes.behind.marks.entries)]
+                marks += [here & beat.closes for here, beat in zip(behind.some, behind.entries)]
                 m.d.comb += [
                     Assert(~marks[0]),
-                    Assert(probes.behind.marks.some == behind.some),
                     *(Assert(~table.targets[i][o] | crossbar.blocked[i] | ~behind.some[-1]) for i in ports),
                 ]
             else:
@@ -203,11 +201,15 @@ PROOFS = [
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
             "a mark in the skid buffer outlives its connection": Fault(
-                SkidBuffer, "mark_{n}", lambda was, s, n: Mux(s.ended, s[f"mark_{n}"], was)
+                SkidBuffer,
+                "place_{n}",
+                lambda was, s, n: Mux(
+                    s.ended, with_fields(CrossbarBeat(was), closes=CrossbarBeat(s[f"place_{n}"]).closes), was
+                ),
             ),
             "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a head does not look for room": Fault(Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own),
-            "a head knows too late of a new connection": Fault(Crossbar, "listened", lambda was, s: was & s.listened),
+            "a head does not know of its connection": Fault(Crossbar, "listened", lambda was, s: 0),
             "the parameter of a command goes on as a symbol": Fault(Head, "leaves", lambda was, s: was | s.loads),
         },
         searches={

@@ -23,7 +23,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
     ports = range(count)
     lockstep = Lockstep(
         dut,
-        ["move", "space", *(f"{name}__{n}" for name in ("beat", "targets", "coming", "ahead", "owner") for n in ports)],
+        ["move", "space", *(f"{name}__{n}" for name in ("beat", "targets", "ahead", "owner") for n in ports)],
     )
     await lockstep.start()
     seen = set()
@@ -50,7 +50,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
             # A late crossbar does not look at the numbers, and any other only at them and at ``targets``.
             number = random.choice(ports) if owner[n] is None or late else owner[n]
             inputs |= {f"beat__{n}": sends[n], f"targets__{n}": masks[n], f"owner__{n}": number}
-            inputs |= {f"coming__{n}": coming[n], f"ahead__{n}": ahead[n]}
+            inputs[f"ahead__{n}"] = ahead[n]
         await lockstep.step(inputs, told)
         seen |= {(i, o) for o, i in enumerate(owner) if i is not None and moves[i]}
         owner, before = following, sum(((ahead[n] & ~space) != 0) << n for n in ports)

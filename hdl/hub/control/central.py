@@ -108,7 +108,6 @@ class Central(wiring.Component):
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
-                "coming": Out(ports).array(ports),
                 "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
@@ -187,6 +186,7 @@ class Central(wiring.Component):
                 port.resume.eq(resume[n]),
                 port.response_valid.eq(answers.response_valid[n]),
                 table.named[n].eq(self.named[n]),
+                controller.named[n].eq(self.named[n]),
                 table.close_one[n].eq(port.close_one),
                 port.mine.eq(table.mine[n]),
             ]
@@ -233,7 +233,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "coming", "ahead", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "ahead", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.

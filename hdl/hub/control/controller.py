@@ -56,9 +56,10 @@ class Controller(wiring.Component):
     give_up, expired : In(ports), In(ports)
         ``give_up``: while it is 1, the port's request is decided at once. ``expired``: the watchdog has expired at the
         port in this cycle.
-    mine, connected : as in StatusTable
+    named, mine, connected : as in StatusTable
     shut : as in Locks
-        The tables. A lock may show two cycles later than a connection, since it is taken two cycles after the decision.
+        What the requests name, and the tables. A lock may show two cycles later than a connection, since it is taken
+        two cycles after the decision.
     ready, enabled, allowed : In(ports), In(ports), In(ports)
         Outputs whose ready bit counts as 1; ports in use; ports that may give supervisor commands.
     enter : Out(ports)
@@ -107,6 +108,7 @@ class Controller(wiring.Component):
                 "request_valid": In(ports),
                 "give_up": In(ports),
                 "expired": In(ports),
+                "named": In(ports).array(ports),
                 "mine": In(ports),
                 "connected": In(ports),
                 "shut": In(ports).array(ports),
@@ -186,7 +188,7 @@ class Controller(wiring.Component):
         The tables show the connections decided two cycles ago or earlier, and the locks decided three cycles ago or
         earlier. The check is therefore compared with the later decisions, too. The decision of one cycle ago is also
         compared with the result of the check before."""
-        index = request.param[: index_bits(self.ports)]
+        index, place = request.param[: index_bits(self.ports)], self.named[i]
         mine, idle, free, ready, usable, unknown, has = (
             Signal(name=f"{name}_{i}") for name in ("mine", "idle", "free", "ready", "usable", "unknown", "has")
         )
@@ -194,25 +196,28 @@ class Controller(wiring.Component):
             Signal(name=f"{name}_{i}")
             for name in ("now", "grants", "lasts", "fits", "has_still", "surely", "if_idle", "if_free")
         )
+        here = Signal(name=f"here_{i}")  # the decision of the cycle before is about the same output
         # Ports whose commands name the same output, as of the cycle before.
         alike = Signal(self.ports, name=f"alike_{i}")
         m.d.sync += alike.eq(Cat(index == other.param[: index_bits(self.ports)] for other in self.request))
         m.d.comb += [
             has.eq(s.opens[i] & mine),
-            s.opened_here[i].eq((s.opening_now & alike).any()),
-            s.locked_here[i].eq((s.locking_now & alike).any()),
+            here.eq((s.picked & alike).any()),
+            s.opened_here[i].eq(here & s.opens_now),
+            s.locked_here[i].eq(here & s.locks_now),
             lasts.eq(
                 (index == s.output) & (s.locked | s.opened & s.opens[i]) | (index == s.output_before) & s.locked_before
             ),
         ]
         m.d.sync += [
             mine.eq(self.mine[i]),
-            idle.eq(~self.connected.bit_select(index, 1)),
-            free.eq(~self.shut[i].bit_select(index, 1)),
-            ready.eq(self.ready.bit_select(index, 1)),
+            # Looked up by the mask of what is named: with 16 ports by the number it would be 250 LUTs more.
+            idle.eq(~(self.connected & place).any()),
+            free.eq(~(self.shut[i] & place).any()),
+            ready.eq((self.ready & place).any()),
             # The own port counts as not in use. Only an *await ready* may name the own port, and it does not look at
             # ``usable``.
-            usable.eq(Cat(0 if o == i else enabled for o, enabled in enumerate(self.enabled)).bit_select(index, 1)),
+            usable.eq((self.enabled & place & ~(1 << i)).any()),
             unknown.eq(is_absent(request.param, self.ports)),
         ]
         # What is granted whatever was decided in the last cycles, and what if it has not taken the output. That is
@@ -268,13 +273,15 @@ class Controller(wiring.Component):
             self.enter.eq(s.picked & s.enters),
             s.opening_now.eq(s.picked & s.takes_output),
             s.locking_now.eq(s.picked & s.takes_lock),
+            s.opens_now.eq(s.opening_now.any()),
+            s.locks_now.eq(s.locking_now.any()),
             s.named.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
         ]
         m.d.sync += [
             s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
             s.output.eq(s.named),
-            s.opened.eq(s.opening_now.any()),
-            s.locked.eq(s.locking_now.any()),
+            s.opened.eq(s.opens_now),
+            s.locked.eq(s.locks_now),
             s.output_before.eq(s.output),
             s.locked_before.eq(s.locked),
         ]
@@ -306,7 +313,7 @@ class Controller(wiring.Component):
             order.had.eq((s.opening_now & ~self.enter).any()),
             order.expired.eq((s.decided & s.gave_up).any()),
             order.supervisor.eq(supervises),
-            order.locks.eq(s.locking_now.any()),
+            order.locks.eq(s.locks_now),
             s.freeze.eq(supervises),
         ]
 

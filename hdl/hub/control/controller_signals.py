@@ -53,10 +53,12 @@ class ControllerSignals:
         self.takes_lock = Signal(ports)
         self.supervisor = Signal(ports)  # it is a supervisor command from a port that may give one
 
-        # The decision: its port, one-hot; the same if it opens, if it locks; its output.
+        # The decision: its port, one-hot; the same if it opens, if it locks; whether it opens, locks; its output.
         self.decided = Signal(ports)
         self.opening_now = Signal(ports)
         self.locking_now = Signal(ports)
+        self.opens_now = Signal()
+        self.locks_now = Signal()
         self.named = Signal(bits)
         self.opened_here = Signal(ports)  # it opens the output that the request of this port names
         self.locked_here = Signal(ports)

@@ -45,8 +45,8 @@ class StatusTable(wiring.Component):
         Inputs to which the named output is connected.
     targets : Out(ports).array(ports)
         For each input: the mask of the outputs connected to it.
-    coming, ahead : Out(ports).array(ports), Out(ports).array(ports)
-        ``coming``: the ``targets`` of the next cycle. ``ahead``: the same, with the connections that end in this cycle.
+    ahead : Out(ports).array(ports)
+        The ``targets`` of the next cycle, with the connections that end in this cycle.
     connected, owner : Out(ports), Out(index).array(ports)
         ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
         ``targets`` of the cycle before.
@@ -79,7 +79,6 @@ class StatusTable(wiring.Component):
                 "closed": In(ports),
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
-                "coming": Out(ports).array(ports),
                 "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
@@ -97,14 +96,22 @@ class StatusTable(wiring.Component):
             m.d.comb += self.mine[i].eq((self.targets[i] & place).any())
             entries.append(Mux(self.enter[i], place & ~(1 << i), 0))
             m.d.comb += [self.ahead[i][o].eq(self.targets[i][o] | (self.enter[i] & place[o])) for o in ports if o != i]
+            # What the input does has two bits, so a connection is one LUT and a reset. Synthesis alone makes it two.
+            closes, all_or_enters = (
+                Signal(name=f"{name}_{i}", attrs={"keep": 1}) for name in ("closes", "all_or_enters")
+            )
             m.d.comb += [
-                self.coming[i][o].eq(
-                    self.ahead[i][o] & ~(self.close_one[i] & place[o]) & ~self.closed[o] & ~self.close_mine[i]
-                )
-                for o in ports
-                if o != i
+                closes.eq(self.close_one[i] | self.close_mine[i]),
+                all_or_enters.eq(self.close_mine[i] | self.enter[i] & ~self.close_one[i]),
             ]
-            m.d.sync += self.targets[i].eq(self.coming[i])
+            for o in ports:
+                if o != i:
+                    listens = self.targets[i][o]
+                    m.d.sync += listens.eq(
+                        Mux(closes, listens & ~(place[o] | all_or_enters), listens | place[o] & all_or_enters)
+                    )
+                    with m.If(self.closed[o]):
+                        m.d.sync += listens.eq(0)
 
         in_use = Signal(self.ports)
         m.d.comb += [

@@ -5,7 +5,7 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.3. The extra room an
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Const, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,11 +18,9 @@ __all__ = ["InputQueue"]
 _LEAST = 9
 
 
-def _sum(low, place):
-    """``low``, two bits, and a ``place`` of 1 to 4, without a carry chain."""
-    zero, one = low
-    sums = (Cat(~zero, zero ^ one, zero & one), Cat(zero, ~one, one), Cat(~zero, ~(zero ^ one), zero | one))
-    return Mux(place[2], Cat(low, 1), Mux(place[1], Mux(place[0], sums[2], sums[1]), sums[0]))
+def _sum(low, number, less=0):
+    """``low``, two bits, and a ``number`` of 1 to 4, ``less`` 0 or 1, by LUTs: a carry chain would be slower."""
+    return Array(Const(max(n % 4 + min(n // 4, 4) - less, 0), 3) for n in range(32))[Cat(low, number)]
 
 
 class InputQueue(wiring.Component):
@@ -102,22 +100,26 @@ class InputQueue(wiring.Component):
         )
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        committed = Signal(bits)  # address of the last committed entry
+        # The address behind the last committed entry, in two parts, so no long carry chain stands behind ``place``.
+        low = Signal(2, init=1)
+        high = Signal(bits - 2)
+        above = Signal(bits - 2, init=1)  # ``high`` + 1
+        # The low part and the carry, of ``address`` and behind a commit.
+        at = Signal(3)
+        behind = Signal(3)
         first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
         some = Signal()  # there are such entries
         address = Signal(bits)
-        # An address is made of two parts without a long carry chain: ``place`` comes late in the cycle.
-        above = Signal(bits - 2, init=1)  # the high part of the next four addresses
-        low = Signal(3)
         commits = Signal()
         reads = Signal()
         level = unread
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
-            low.eq(_sum(committed[:2], self.place)),
-            address.eq(Cat(low[:2], Mux(low[2], above, committed[2:]))),
+            at.eq(_sum(low, self.place, 1)),
+            behind.eq(_sum(low, self.amount)),
+            address.eq(Cat(at[:2], Mux(at[2], above, high))),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
@@ -130,24 +132,22 @@ class InputQueue(wiring.Component):
             self.level.eq(level),
             # When room is short, one entry has been read already.
             self.full.eq(unread == self.capacity - 1),
-            self.tight.eq(unread >= self.capacity - COMMAND_LENGTH),
+            self.tight.eq(Cat(unread == self.capacity - n for n in range(1, COMMAND_LENGTH + 1)).any()),
         ]
         with m.If(commits):
-            m.d.sync += committed.eq(address)
-            with m.If(low[2]):
-                m.d.sync += above.eq(above + 1)
+            m.d.sync += low.eq(behind)
+            with m.If(behind[2]):
+                m.d.sync += [high.eq(above), above.eq(above + 1)]
         # Whether something is committed is known late in the cycle.
         step = Signal.like(self.amount)  # amount - reads
         one, two, four = self.amount
         m.d.comb += step.eq(Cat(one ^ reads, Mux(reads, four, two), four & ~reads))
-        more = Mux(self.clear, self.amount, unread + step)
-        rest = Mux(self.clear, 0, unread - reads)
         m.d.sync += [
-            unread.eq(Mux(commits, more, rest)),
+            unread.eq(Mux(commits, unread + step, unread - reads)),
             some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
         ]
         with m.If(self.clear):
-            m.d.sync += [self.valid.eq(0), first.eq(committed + 1)]
+            m.d.sync += [unread.eq(Mux(commits, self.amount, 0)), self.valid.eq(0), first.eq(Cat(low, high))]
         with m.Else():
             m.d.sync += first.eq(first + reads)
             with m.If(read_port.en):
@@ -156,15 +156,15 @@ class InputQueue(wiring.Component):
         if platform == "formal":
             look = storage.read_port(domain="comb")
             inside = Signal(bits)
-            m.d.comb += inside.eq(unread + self.valid)
-            self.probes = SimpleNamespace(
-                address=look.addr, data=look.data, level=inside, committed=committed, unread=unread
-            )
+            end = Signal(bits)
+            m.d.comb += [inside.eq(unread + self.valid), end.eq(Cat(low, high))]
+            self.probes = SimpleNamespace(address=look.addr, data=look.data, level=inside, end=end, unread=unread)
             m.d.comb += [
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (inside == 0), "empty is told at once"),
                 Assert(some == (unread != 0)),
-                Assert(above == (committed[2:] + 1)[: bits - 2]),
-                Assert((committed - first)[:bits] == (unread - 1)[:bits], "what is unread stands behind what is read"),
+                Assert(unread < self.capacity, "when room is short, one entry has been read"),
+                Assert(above == (high + 1)[: bits - 2]),
+                Assert((end - first)[:bits] == unread, "what is unread stands behind what is read"),
             ]
         return m

@@ -100,11 +100,9 @@ class InputRegister(wiring.Component):
         m.d.comb += [
             symbol.eq(Mux(self.looped, self.loop_symbol, self.rx_payload)),
             valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
+            kind.eq(_kind(symbol, valid)),
             self.symbol.eq(held),
         ]
-        m.d.comb += kind.eq(
-            Mux(self.looped, _kind(self.loop_symbol, self.loop_valid), _kind(self.rx_payload, self.rx_valid))
-        )
         m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
         with m.If(self.enabled):
             m.d.sync += self.kind.refused.eq(0)

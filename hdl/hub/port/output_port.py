@@ -3,7 +3,7 @@
 Source: "The Design of Nectar" (1989), sections 4.1, 4.2.1 and 4.2.3; ``docs/hub.md``, "Output side of a port".
 """
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,11 +18,6 @@ __all__ = ["OutputPort", "READY_LIMIT"]
 
 #: Ready signals that wait for an output register. More ready signals would say nothing new.
 READY_LIMIT = 15
-
-
-def _changed(number, by):
-    """``number`` + ``by``, from 0 to READY_LIMIT: a LUT for each bit, where a carry chain would be slower."""
-    return Array(Const(min(max(n + by, 0), READY_LIMIT), len(number)) for n in range(READY_LIMIT + 1))[number]
 
 
 class _Signals:
@@ -190,20 +185,22 @@ class OutputPort(wiring.Component):
         ]
 
     def _count_readies(self, m, s):
-        """The number of ready signals to send, in the next cycle.
-
-        A ready signal that is sent and a repair cancel each other. The head's ready signal comes last in the cycle. A
-        carry chain would be slower, and no smaller."""
-
-        def after(goes):
-            """The number in the next cycle if a ready signal ``goes``, 0 or 1."""
-            same, more = (
-                Mux(self.repair, _changed(s.readies, by + 1 - goes), _changed(s.readies, by - goes)) for by in range(2)
-            )
-            return Mux(self.send_ready, more, same)
-
-        # Whether the head sends one, and whether the output register is loaded, is known late.
-        m.d.sync += s.readies.eq(Mux(s.load & (s.readies != 0), after(1), after(0)))
+        """The number of ready signals to send, in the next cycle. A ready signal that is sent and a repair cancel each
+        other. The limit is what the bits hold, so a carry tells that it is passed. A table for each bit would be 30
+        LUTs instead of 15."""
+        goes = Signal()
+        less = Signal()
+        odd = Signal()
+        two = Signal()
+        total = Signal(5)
+        m.d.comb += [
+            goes.eq(s.load & (s.readies != 0)),
+            less.eq(goes & ~self.send_ready & ~self.repair),
+            two.eq(self.send_ready & self.repair & ~goes),
+            odd.eq(goes ^ self.send_ready ^ self.repair),
+            total.eq(s.readies + Cat(odd, two | less, less, less)),
+        ]
+        m.d.sync += s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.

@@ -6,6 +6,7 @@ from amaranth.hdl import Assert, Cat, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from ..messages import CrossbarBeat
 from .crossbar_register import MEMBERS
 from .entry import is_start
 from .places import Places
@@ -34,25 +35,22 @@ class SkidBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        symbols, marks = Places(len(self.beat.symbol), _PLACES), Places(1, _PLACES, name="mark")
-        some = symbols.some
+        places = Places(CrossbarBeat, _PLACES)
+        some, oldest = places.some, places.entries[0]
         m.d.comb += [
             # A symbol that comes in this cycle, and another one in the next, have room.
             self.space.eq(~some[1]),
             self.waits.eq(some[0]),
             self.output.valid.eq(some[0] | self.push),
-            self.output.payload.symbol.eq(Mux(some[0], symbols.entries[0], self.beat.symbol)),
-            self.output.payload.closes.eq(Mux(some[0], marks.entries[0], self.beat.closes)),
-            self.start.eq(Cat(taken & is_start(symbol) for taken, symbol in zip(some, symbols.entries)).any()),
+            self.output.payload.eq(Mux(some[0], oldest, self.beat)),
+            self.start.eq(Cat(taken & is_start(beat.symbol) for taken, beat in zip(some, places.entries)).any()),
         ]
-        symbols.connect(m, self.beat.symbol, self.push, self.output.ready)
-        marks.connect(m, self.beat.closes, self.push, self.output.ready)
+        places.connect(m, self.beat, self.push, self.output.ready)
         with m.If(self.ended):
-            m.d.sync += Cat(marks.entries).eq(0)
+            m.d.sync += Cat(beat.closes for beat in places.entries).eq(0)
 
         if platform == "formal":
-            self.probes = symbols
-            self.marks = marks
+            self.probes = places
             m.d.comb += [
                 Assert((some & (some + 1)) == 0, "the places are taken from the first on"),
                 Assert(~(self.push & some[-1]), "the crossbar pushes only into a free place"),

@@ -252,7 +252,7 @@ class Environment:
                 "enabled",
                 "allowed",
                 "finished",
-                *(f"{name}__{n}" for name in ("request", "shut") for n in ports),
+                *(f"{name}__{n}" for name in ("request", "named", "shut") for n in ports),
             ],
         )
 
@@ -313,7 +313,7 @@ class Environment:
             shown, decided = model.step(inputs)
             fields = shown.pop("order_fields", None)
             read = await self.lockstep.step(
-                {name: value for name, value in inputs.items() if not name.startswith("named")},
+                inputs,
                 {name: value for name, value in shown.items() if name != "order"},
                 ["order"],
             )

@@ -52,8 +52,6 @@ class Model:
             if inputs["close_mine"] >> i & 1 or inputs["close_one"] >> i & 1 and names[i] == o
         }
         self.table = {o: i for o, i in self.table.items() if o not in gone}
-        for i in ports:
-            shown[f"coming__{i}"] = sum(1 << o for o in self.outputs_of(i))
         return shown
 
 
