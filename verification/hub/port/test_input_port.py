@@ -199,6 +199,19 @@ async def counts_every_error_once(dut):
         await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False)
         == 2 + 3
     )
+    # The same, and around that cycle a run of symbols begins that nobody listens to.
+    stream = [Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, None]
+    for begin in range(3, len(stream)):
+        await surroundings.send([0x55])  # is passed on, which ends the run before
+        await surroundings.settle()
+        await surroundings.send([0x55] * room, space=False)
+        before, counted = surroundings.errors, surroundings.counted_errors
+        await surroundings.send(stream[:begin], space=False)
+        surroundings.connected = False
+        await surroundings.send(stream[begin:])
+        await surroundings.settle()
+        surroundings.connected = True
+        assert surroundings.errors - before == surroundings.counted_errors - counted >= 3
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
