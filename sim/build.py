@@ -223,8 +223,9 @@ class Build:
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
         (directory / "kinds.cpp").write_text(adapter.kinds(self.boards, self.fast))
-        fast = [("fast", sorted(_FAST.glob("*.cpp")))] if self.fast else []
-        return ("core", [_HERE / source for source in sources]), ("kinds", [directory / "kinds.cpp"]), *fast
+        quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
+        fast = [("fast", together(directory, "fast", quick))] if self.fast else []
+        return ("core", together(directory, "core", sources)), ("kinds", [directory / "kinds.cpp"]), *fast
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
@@ -342,6 +343,18 @@ def units(directory, kind):
     for unit, lines in made:
         unit.write_text("".join(lines))
     return [unit for unit, _ in made]
+
+
+def together(directory, part, sources):
+    """C++ files in ``directory`` that include ``sources`` (names from here), half of them each: what is to be compiled
+    in their place. Compiled one by one the engine takes 15 s of processor time instead of 9 s, since each file reads
+    the standard library."""
+    half = (len(sources) + 1) // 2
+    made = []
+    for number, names in enumerate((sources[:half], sources[half:])):
+        made.append(directory / f"{part}_unit{number}.cpp")
+        made[-1].write_text("".join(f'#include "{name}"\n' for name in names))
+    return made
 
 
 class _Jobs:

@@ -8,19 +8,15 @@ namespace {
 
 // Of the first transfer of a cycle, from the strobes to the answer: translation of the address, access.
 constexpr std::int64_t ACCESS_PS = 250'000;
-// The node's bus timer.
-constexpr std::int64_t TIMEOUT_PS = 50'000'000;
 constexpr std::uint32_t PAGES = vme::NODE_MEMORY_BYTES / vme::NODE_PAGE_BYTES;
 
 // Of an address modifier: A32, and of that the blocks.
 constexpr unsigned A32_MASK = 0x38, A32 = 0x08, KIND = 3, BLOCK = 3;
 
-std::int64_t edges(std::int64_t time, std::int64_t period) { return (time + period - 1) / period; }
-
 }  // namespace
 
 NodeMemory::NodeMemory(std::int64_t period_ps)
-    : first_(edges(ACCESS_PS, period_ps)), patience_(edges(TIMEOUT_PS, period_ps)),
+    : first_(edges(ACCESS_PS, period_ps)), patience_(edges(NODE_TIMEOUT_PS, period_ps)),
       open_(PAGES) {}
 
 bool NodeMemory::access(std::uint32_t address, bool write, unsigned select, std::uint32_t& word) {

@@ -8,6 +8,14 @@
 
 namespace nectar {
 
+// The node's bus timer.
+constexpr std::int64_t NODE_TIMEOUT_PS = 50'000'000;
+
+// Edges of a clock until a time is over.
+constexpr int edges(std::int64_t time_ps, std::int64_t period_ps) {
+    return static_cast<int>((time_ps + period_ps - 1) / period_ps);
+}
+
 // Lines of the bus while the CAB is master of it.
 struct VmeCycle {
     bool as = false;       // AS* is low

@@ -7,8 +7,6 @@ namespace nectar {
 namespace {
 
 constexpr std::int64_t SETUP_PS = std::max(vme::ADDRESS_SETUP_PS, vme::DATA_SETUP_PS);
-// The node's bus timer.
-constexpr std::int64_t TIMEOUT_PS = 50'000'000;
 // The bus is taken back from a CAB that has not used it for so long.
 constexpr std::int64_t PARK_PS = 1'000'000;
 // An access of the node's CPU to the node's memory.
@@ -18,13 +16,11 @@ constexpr int UNTAKEN = 16;
 // Levels of bus requests: the CAB's, and the node's, at which the CAB gives the bus up.
 constexpr std::uint8_t CAB_LEVEL = 1, NODE_LEVEL = 8, LINES = 0xF;
 
-int edges(std::int64_t time, std::int64_t period) { return static_cast<int>((time + period - 1) / period); }
-
 }  // namespace
 
 VmeBus::VmeBus(const VmePins& pins, std::int64_t period_ps)
     : pins_(pins), memory_(period_ps), setup_(edges(SETUP_PS, period_ps)), skew_(edges(vme::SKEW_PS, period_ps)),
-      high_(edges(vme::STROBE_HIGH_PS, period_ps)), patience_(edges(TIMEOUT_PS, period_ps)),
+      high_(edges(vme::STROBE_HIGH_PS, period_ps)), patience_(edges(NODE_TIMEOUT_PS, period_ps)),
       park_(edges(PARK_PS, period_ps)), near_(edges(NEAR_PS, period_ps)) {}
 
 CpuPins VmeBus::cpu() {

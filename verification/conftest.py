@@ -119,8 +119,10 @@ def pytest_addoption(parser):
     parser.addoption("--units", metavar="FILE", help="run only the units of tests that FILE names, a line each")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is in no unit that was asked for."""
+    """Notes what is marked nightly, before it is left out; leaves out what is in no unit that was asked for."""
+    config.stash[schedule.NIGHTLY] = [item.nodeid for item in items if item.get_closest_marker("nightly")]
     if config.option.units:
         wanted = set(Path(config.option.units).read_text().splitlines())
         kept = [item for item in items if schedule.unit(item.nodeid) in wanted]

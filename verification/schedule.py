@@ -12,42 +12,45 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["BUILD", "Durations", "LongestFirst", "TOOK", "unit"]
+__all__ = ["BUILD", "Durations", "LongestFirst", "NIGHTLY", "TOOK", "unit"]
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Names of properties of a test's report: the seconds of processor time that it took, and those of them that it spent
 #: on elaborating and compiling.
 TOOK, BUILD = "processor_seconds", "build_seconds"
+#: Where pytest's configuration has the names of the tests that are marked nightly, of all that were collected.
+NIGHTLY = pytest.StashKey()
 #: Seconds of processor time, roughly, of the units that take long, where nothing has been measured yet.
 HEAVY = {
-    "verification/system/test_send_file.py": 100,
-    "verification/test_product.py": 50,
-    "verification/hub/test_fuzz.py[modern-0.3 million]": 10,
-    "verification/cli/test_run_desk.py": 60,
-    "verification/hub/test_hub.py[5 ports modern]": 30,
-    "verification/hub/test_hub.py[5 ports prototype]": 25,
-    "verification/software/backends/cable/test_machine.py": 25,
-    "verification/sim/test_faults.py": 25,
-    "verification/hub/test_fuzz.py[prototype-0.3 million]": 10,
-    "verification/sim/test_build.py": 25,
-    "verification/hub/test_reference.py": 25,
-    "verification/cli/test_send_file.py": 25,
-    "verification/cab/test_whole.py[everyday]": 20,
+    "verification/software/backends/cable/test_machine.py": 86,
+    "verification/system/test_send_file.py": 58,
+    "verification/reproduce/test_catalogue.py": 49,
+    "verification/sim/test_build.py": 45,
+    "verification/hub/test_hub.py[5 ports modern]": 44,
+    "verification/hub/test_hub.py[5 ports prototype]": 42,
+    "verification/test_product.py": 30,
+    "verification/sim/fast/test_cab.py": 25,
+    "verification/cli/test_sweep.py": 25,
+    "verification/cli/test_send_file.py": 23,
+    "verification/cli/test_verilog.py": 22,
+    "verification/cab/test_whole.py[everyday]": 22,
+    "verification/sim/test_faults.py": 20,
     "verification/cli/test_interrupt.py": 20,
-    "verification/mutation/test_equivalence.py": 25,
-    "verification/cab/test_cab.py[with VME]": 15,
-    "verification/software/test_node_files.py": 15,
-    "verification/cli/test_run_errors.py": 15,
-    "verification/test_documents.py[verilog.md]": 15,
-    "verification/software/test_discovery.py": 15,
-    "verification/cli/test_verilog.py": 15,
-    "verification/software/test_soak.py": 10,
-    "verification/reproduce/test_catalogue.py": 10,
-    "verification/hub/test_pair.py[pair modern]": 10,
-    "verification/test_product_cab.py[CAB with VME]": 10,
+    "verification/sim/fast/test_hub.py": 18,
+    "verification/boards/test_selftest.py": 17,
+    "verification/test_product.py[modern]": 16,
+    "verification/ipsc2/test_router.py[2 dimensions]": 16,
+    "verification/cli/test_run_errors.py": 16,
+    "verification/hub/test_reference.py": 14,
+    "verification/mutation/test_mutation.py": 12,
+    "verification/mutation/test_equivalence.py": 11,
+    "verification/hub/control/test_central.py[3 ports]": 11,
+    "verification/cab/vme/test_slave.py[16 MHz]": 11,
     "verification/cli/test_bench.py": 10,
+    "verification/cab/test_cab.py[with VME]": 10,
 }
 #: Seconds of a test of which nothing is known.
 _UNKNOWN = 0.1

@@ -97,7 +97,9 @@ def test_verilator_has_nothing_to_warn_of(name, tmp_path):
     assert lint(tmp_path, f"{kind}.v") == (0, [])
 
 
-@each_file
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "hub modern" else [pytest.mark.nightly]) for name in FILES]
+)
 def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_called(name, tmp_path):
     kind, parameters = FILES[name]
     (tmp_path / "other.v").write_text(text(kind, **parameters))

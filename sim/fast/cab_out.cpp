@@ -4,7 +4,6 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
 constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
 
 }  // namespace

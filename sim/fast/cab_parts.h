@@ -9,6 +9,8 @@
 
 namespace nectar::fast {
 
+constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
+
 // A field's value at its place in a register's word, and back; `mask` as in nectar_numbers.h.
 constexpr std::uint32_t put(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
 constexpr std::uint32_t get(std::uint32_t mask, std::uint32_t word) { return (word & mask) / (mask & -mask); }

@@ -10,9 +10,8 @@ constexpr unsigned FIRST = 6, LATER = 3;
 constexpr std::uint32_t WORD_BYTES = 4;
 
 // Of an address modifier, A24; of the address lines, A23.
-constexpr unsigned A24_MASK = 0x38, KIND = 3, PROGRAM = 2, BLOCK = 3;
+constexpr unsigned A24_MASK = 0x38;
 constexpr std::uint32_t UPPER_HALF = 1u << 22;
-constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
 
 constexpr unsigned SYSTEM_HIGH = 0xFF00;  // D15 to D08 of a status/ID
 
@@ -40,7 +39,7 @@ void Vme::reset() {
 }
 
 // Whether the cycle on the lines is for this board: in A24, the lower half.
-bool Vme::ours() const { return (am_ & A24_MASK) == A24_MASK && am_ & KIND && !(address_ & UPPER_HALF); }
+bool Vme::ours() const { return (am_ & A24_MASK) == A24_MASK && am_ & AM_KIND && !(address_ & UPPER_HALF); }
 
 bool Vme::in_data() const { return transfer_ - region::DATA < region::DATA_BYTES; }
 
@@ -134,9 +133,9 @@ void Vme::look() {
     }
     if (!later_) {
         transfer_ = (address_ << 1) & ADDRESS_MASK & ~(WORD_BYTES - 1);
-        block_ = (am_ & KIND) == BLOCK;
+        block_ = (am_ & AM_KIND) == AM_BLOCK;
     }
-    const bool fetch = write_n_ && (am_ & KIND) == PROGRAM;
+    const bool fetch = write_n_ && (am_ & AM_KIND) == AM_PROGRAM;
     request_ = {transfer_, from_lines(), selected(), !write_n_, false, fetch};
     access_ = Access::WANTED;
     state_ = State::ASKS;

@@ -6,9 +6,6 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
-// Of an address modifier: blocks, and the data that stand for what is no block.
-constexpr std::uint8_t KIND = 3, BLOCK = 3, DATA = 1;
 // Cycles from the lines to the strobes.
 constexpr unsigned BEFORE = 1;
 // Cycles in which a grant that goes on is not seen yet, as bits.
@@ -73,7 +70,7 @@ unsigned VmeMaster::far_bytes() const {
 // What the DMA channel asks of the bus.
 VmeMaster::Ask VmeMaster::dma_ask() const {
     const unsigned bytes = far_bytes(), largest = job_.half ? 2 : 4;
-    const bool is_block = (job_.modifier & KIND) == BLOCK;
+    const bool is_block = (job_.modifier & AM_KIND) == AM_BLOCK;
     const bool blocks = is_block && bytes == largest;
     const unsigned room = align_.level() + (flying_ ? flying_bytes_ : 0) + bytes;
     Ask ask{};
@@ -82,7 +79,7 @@ VmeMaster::Ask VmeMaster::dma_ask() const {
     ask.last = !blocks || far_left_ < bytes + largest || (far_ + bytes) % vme::BLOCK_BYTES == 0;
     ask.write = job_.sends;
     ask.finish = ends_;
-    ask.modifier = is_block && !blocks ? (job_.modifier & ~KIND) | DATA : job_.modifier;
+    ask.modifier = is_block && !blocks ? (job_.modifier & ~AM_KIND) | AM_DATA : job_.modifier;
     ask.bytes = bytes;
     ask.address = far_;
     ask.data = align_.word(far_ % WORD);
@@ -93,7 +90,7 @@ VmeMaster::Ask VmeMaster::dma_ask() const {
 bool VmeMaster::window_possible() const {
     const std::uint8_t select = parked_request_.select;
     const bool is_byte = select && !(select & (select - 1));
-    return (is_byte || select == 0xF || select == 0xC || select == 0x3) && (window_ & KIND) != BLOCK;
+    return (is_byte || select == 0xF || select == 0xC || select == 0x3) && (window_ & AM_KIND) != AM_BLOCK;
 }
 
 VmeMaster::Ask VmeMaster::window_ask() const {

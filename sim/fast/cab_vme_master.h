@@ -10,6 +10,9 @@
 
 namespace nectar::fast {
 
+// Of an address modifier: the bits that tell what is transferred, and what they tell.
+constexpr std::uint8_t AM_KIND = 3, AM_DATA = 1, AM_PROGRAM = 2, AM_BLOCK = 3;
+
 // Lines that several drive. They go by two flip-flops.
 struct VmeLines {
     std::uint8_t as_n = 1, ds_n = 3, iackin_n = 1, dtack_n = 1, berr_n = 1, br_n = 0xF, bgin_n = 0xF;

@@ -123,7 +123,7 @@ def test_a_missed_target_is_told_and_makes_the_exit_code_1(monkeypatch, capsys, 
         assert f"{result['target_is']} 2 s" in text and result["claim"] in text
 
 
-@pytest.mark.parametrize("name", ["nx", "mpi"])
+@pytest.mark.parametrize("name", ["nx", pytest.param("mpi", marks=pytest.mark.nightly)])
 def test_messages_of_a_layer_are_told_beside_their_ceilings(simulator, name):
     """Simulated time: the targets are met whatever the machine does; no layer is faster than what it stands on."""
     latency, throughput, *broadcast = BENCHMARKS[name].measure(1)

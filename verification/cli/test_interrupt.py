@@ -165,7 +165,7 @@ def test_while_a_benchmark_runs(nectar, simulator):
         assert _end(process, signal.SIGINT) == "nectar: interrupted\n"
 
 
-@pytest.mark.parametrize("pause", [1, 10_000])
+@pytest.mark.parametrize("pause", [1, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simulator, pause):
     """A pseudo-terminal takes the errors. How far the simulation is by then, milliseconds or minutes, is the machine's
     affair."""

@@ -94,7 +94,7 @@ PROOFS = [
         "waiting",
         "D1: e-cube never waits in a circle, in the RTL of a cube of 2 dimensions",
         'docs/ipsc2.md, "Routes"',
-        holds={"2 dimensions": Attempt(WaitingProof)},
+        holds={"2 dimensions": Attempt(WaitingProof, nightly=True)},
         search=Attempt(WaitingProof, mode="bmc", depth=26),
         faults={
             "sources and elements take the highest bit": (

@@ -38,8 +38,12 @@ class _Pins:
         """Value of a pin, as an int."""
         read = self._readers.get(name)
         if read is None:
-            read = self._readers[name] = reader(name)
+            read = self._readers[name] = self._reader(name)
         return read()
+
+    def _reader(self, name):
+        """What gives the value of a pin."""
+        return reader(name)
 
     def set(self, name, value):
         """Sets the pin of that name to an int."""

@@ -45,18 +45,30 @@ class Lockstep(StepClock):
     def __init__(self, dut, inputs=(), masks=None):
         super().__init__(dut)
         self._names = tuple(inputs)
+        self._nothing = dict.fromkeys(self._names, 0)
+        self._allowed = self._nothing.keys()
         self._masks = masks or {}
 
-    def pin(self, name):
-        """Value of a pin, or of a mask, as an int."""
-        if name in self._masks:
-            return sum(self.pin(pin) << bit for bit, pin in enumerate(self._masks[name]))
-        return super().pin(name)
+    def _reader(self, name):
+        """What gives the value of a pin, or of a mask."""
+        if name not in self._masks:
+            return super()._reader(name)
+        bits = [super(Lockstep, self)._reader(pin) for pin in reversed(self._masks[name])]
+
+        def read():
+            value = 0
+            for bit in bits:
+                value = value << 1 | bit()
+            return value
+
+        return read
 
     def drive(self, **values):
         """Sets inputs, for this cycle and the next ones."""
-        for mask in values.keys() & self._masks.keys():
-            value = values.pop(mask)
+        for mask in self._masks:
+            value = values.pop(mask, None)
+            if value is None:
+                continue
             if self.inputs.get(mask) != value:
                 self.inputs[mask] = value
                 for bit, pin in enumerate(self._masks[mask]):
@@ -65,9 +77,8 @@ class Lockstep(StepClock):
 
     def _give(self, inputs):
         if self._names:
-            unknown = inputs.keys() - set(self._names)
-            assert not unknown, f"no such inputs: {unknown}"
-            inputs = {name: inputs.get(name, 0) for name in self._names}
+            assert inputs.keys() <= self._allowed, f"no such inputs: {inputs.keys() - self._allowed}"
+            inputs = self._nothing | inputs
         self.drive(**inputs)
 
     async def start(self, *inputs):

@@ -113,7 +113,7 @@ def test_the_figures_of_the_prototype():
     [
         2,
         3,
-        5,
+        pytest.param(5, marks=pytest.mark.nightly),
         pytest.param(16, marks=pytest.mark.nightly),
         pytest.param(32, marks=pytest.mark.nightly),
         pytest.param(64, marks=pytest.mark.nightly),

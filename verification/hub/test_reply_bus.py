@@ -145,11 +145,8 @@ class Stimulus:
         return inputs
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
-async def delivers_replies_in_turns(dut):
-    """H12: a reply waits for at most N - 1 others whatever else goes on, and goes where the connection comes from;
-    docs/hub.md, Neighbours: a hello is heard, and answered if that is asked for. A reset in the midst of it, of one
-    cycle, forgets all."""
+async def begun(dut):
+    """A bus out of reset."""
     ports = range(SIZES[inside()])
     lockstep = Lockstep(
         dut,
@@ -163,15 +160,42 @@ async def delivers_replies_in_turns(dut):
         ],
     )
     await lockstep.start()
+    return lockstep
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def delivers_replies_in_turns(dut):
+    """H12: a reply waits for at most N - 1 others whatever else goes on, and goes where the connection comes from;
+    docs/hub.md, Neighbours: a hello is heard, and answered if that is asked for. A reset in the midst of it, of one
+    cycle, forgets all."""
+    lockstep = await begun(dut)
     seen = Counter()
     for offer, ask, full in ((0.02, 0.01, 0.1), (0.1, 0, 0), (1, 0.02, 0.3), (0.02, 0, 0.9), (0.3, 1, 0.1)):
         await lockstep.reset()
-        model = Model(len(ports))
+        model = Model(SIZES[inside()])
         await lockstep.follow(model.step, in_each_cycle(Stimulus(offer, ask, full), model, 700))
         seen.update(model.seen)
     await lockstep.follow(model.step, in_each_cycle(Stimulus(0, 0, 0), model, 40 * model.ports))
     assert all(seen[what] for what in model.seen), seen
     assert not model.flights and not model.asked and not any(model.waiting.values())
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_neighbour_asked_for_twice_is_asked_twice(dut):
+    """docs/hub.md, Neighbours: whenever the second time is, before the bus has turned to it or since, and whoever else
+    is asked for; with every bit of this HUB's ID."""
+    lockstep = await begun(dut)
+    model = Model(SIZES[inside()])
+    for first in range(model.ports):
+        for later in range(1, 7):
+            model.hub = random.randrange(ANY_HUB)
+            for cycle in range(later + 1):
+                asks = 1 << first | random.getrandbits(model.ports) if cycle in (0, later) else 0
+                inputs = Stimulus(0, 0, 0)(model) | {"ask": asks}
+                await lockstep.step(inputs, model.step(inputs))
+            while model.flights or model.asked:
+                inputs = Stimulus(0, 0, 0)(model)
+                await lockstep.step(inputs, model.step(inputs))
 
 
 bench = Bench(__name__, {name: lambda ports=ports: ReplyBus(ports) for name, ports in SIZES.items()}, ports_only=True)

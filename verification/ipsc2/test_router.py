@@ -286,9 +286,16 @@ async def a_cut_channel_is_noticed_and_a_reset_mends_all(dut):
 bench = Bench(__name__, {name: lambda size=size: Cube(*size) for name, size in SIZES.items()}, ports_only=True)
 
 
-@pytest.mark.parametrize(
-    "configuration, claim", bench.cases(nightly=("3 dimensions, long wires", "4 dimensions", "3 dimensions, any wires"))
+#: Larger routers and longer wires, and the claim that takes longest.
+NIGHTLY = (
+    "3 dimensions, long wires",
+    "4 dimensions",
+    "3 dimensions, any wires",
+    "a_message_is_given_up_in_each_cycle_around_a_grant",
 )
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=NIGHTLY))
 def test_router(configuration, claim):
     bench.check(configuration, claim)
 

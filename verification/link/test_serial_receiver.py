@@ -391,7 +391,9 @@ bench = Bench(
 )
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("1 of 5",)))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("1 of 5", "full_rate_without_loss_at_any_clock_and_jitter"))
+)
 def test_serial_receiver(configuration, claim):
     bench.check(configuration, claim)
 

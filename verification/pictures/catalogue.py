@@ -1,5 +1,8 @@
 """All pictures of the documentation, by the name of their file."""
 
+import functools
+
+from ...hdl.hub.profile import MODERN
 from . import boards, figure7, hub_timing, ipsc2, layers
 
 __all__ = ["PICTURES"]
@@ -18,6 +21,9 @@ PICTURES = {
     "timing-reply": hub_timing.reply,
     "timing-close-all": hub_timing.close_all,
     "timing-flow-control": hub_timing.flow_control,
+    "timing-modern-transfer": functools.partial(hub_timing.transfer, MODERN),
+    "timing-modern-set-up": functools.partial(hub_timing.set_up, MODERN),
+    "timing-modern-retry": functools.partial(hub_timing.retry, MODERN),
     "sequence-circuit": figure7.circuit,
     "sequence-multicast-circuit": figure7.multicast_circuit,
     "sequence-packet": figure7.packet,

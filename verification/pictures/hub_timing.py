@@ -1,9 +1,11 @@
-"""Timing diagrams of a HUB, from simulations of its RTL in the profile ``prototype``: docs/timing.md.
+"""Timing diagrams of a HUB, from simulations of its RTL: docs/timing.md.
 
-A HUB of four ports with ID 1; fibers take a symbol in every cycle. Sources: facts H2, H3, H9, H12, H13, H15.
+They show the profile ``prototype``; the first three can show another, too. A HUB of four ports with ID 1; fibers take a
+symbol in every cycle. Sources: facts H2, H3, H9, H12, H13, H15.
 """
 
 from ...hdl.hub.commands import Op
+from ...hdl.hub.profile import PROTOTYPE
 from ...hdl.link.symbol import ANY_HUB, Control, command, packet
 from .scope import HUB_ID, arrives, crosses, leaves, owner, ready_bit, record, registered
 from .timing import Bits, Measure, States, Symbols, draw
@@ -17,6 +19,15 @@ def _open(op, port):
     return command(op, HUB_ID, port)
 
 
+def _name(what, profile):
+    """Of the picture's file."""
+    return f"timing-{what}" if profile is PROTOTYPE else f"timing-{profile.name}-{what}"
+
+
+def _title(what, profile):
+    return what if profile is PROTOTYPE else f"{what}, profile {profile.name}"
+
+
 def _at(cycle, symbols):
     return {cycle + n: symbol for n, symbol in enumerate(symbols)}
 
@@ -26,18 +37,19 @@ def _first(values, symbol, begin=0):
     return values.index(symbol, begin)
 
 
-def transfer():
+def transfer(profile=PROTOTYPE):
     """H3: a byte on an established connection."""
     at = 30
     seen = record(
         {0: _at(0, _open(Op.OPEN_RETRY, 1)) | {at: 0xA5, at + 1: 0x3C, at + 4: 0x77}},
         {"in": arrives(0), "register": registered(0), "crossbar": crosses(1), "out": leaves(1)},
         60,
+        profile,
     )
     left = _first(seen["out"], 0xA5)
     return draw(
-        "timing-transfer",
-        "Transfer of bytes on an established connection",
+        _name("transfer", profile),
+        _title("Transfer of bytes on an established connection", profile),
         f"Port 0 of a HUB is connected to port 1. The byte A5 is valid at the input pins of port 0 in cycle 0. It is "
         f"in the input register in cycle {_first(seen['register'], 0xA5) - at}, crosses the crossbar in cycle "
         f"{_first(seen['crossbar'], 0xA5) - at} and is valid at the output pins of port 1 in cycle {left - at}. "
@@ -55,18 +67,19 @@ def transfer():
     )
 
 
-def set_up():
+def set_up(profile=PROTOTYPE):
     """H2: the first symbol of a packet behind its open."""
     at = 10
     seen = record(
         {0: _at(at - 4, _open(Op.OPEN_RETRY, 1) + packet([0xA5, 0x3C]))},
         {"in": arrives(0), "owner": owner(1), "crossbar": crosses(1), "out": leaves(1)},
         40,
+        profile,
     )
     left = _first(seen["out"], Control.START)
     return draw(
-        "timing-set-up",
-        "Set-up of a connection, and transfer of the first symbol",
+        _name("set-up", profile),
+        _title("Set-up of a connection, and transfer of the first symbol", profile),
         f"An open with retry for port 1 arrives at port 0, and a packet in the next cycle. The start of the packet "
         f"is valid at the input pins in cycle 0. The connection stands in the status table in cycle "
         f"{_first(seen['owner'], 0) - at}. The start is valid at the output pins of port 1 in cycle {left - at}.",
@@ -83,7 +96,7 @@ def set_up():
     )
 
 
-def retry():
+def retry(profile=PROTOTYPE):
     """H9: an open that waits for an output that is taken."""
     at, end = 40, 52
     seen = record(
@@ -93,14 +106,15 @@ def retry():
         },
         {"in": arrives(0), "owner": owner(1), "out": leaves(1), "back": leaves(0)},
         100,
+        profile,
     )
     closes = _first(seen["out"], Control.COMMAND, at)
     free = _first(seen["owner"], None, at)
     granted = _first(seen["owner"], 0, free)
     answered = _first(seen["back"], Control.REPLY, at)
     return draw(
-        "timing-retry",
-        "An open with retry and reply waits for its output",
+        _name("retry", profile),
+        _title("An open with retry and reply waits for its output", profile),
         f"Output 1 is connected to port 2 when an open with retry and reply for it arrives at port 0 in cycle 0. The "
         f"command waits. Port 2 ends its transfer with a close all, which leaves port 1 from cycle {closes - at} on. "
         f"The output is free in cycle {free - at}, is connected to port 0 in cycle {granted - at}, and the reply "

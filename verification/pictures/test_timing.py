@@ -1,11 +1,12 @@
 """Timing diagrams: what they measure is what the specification says, and what is drawn is what was recorded."""
 
+import functools
 import re
 
 import pytest
 
 from nectar.hdl.hub.commands import Op
-from nectar.hdl.hub.profile import PROTOTYPE
+from nectar.hdl.hub.profile import MODERN, PROTOTYPE
 from nectar.hdl.link.symbol import Control, command
 from nectar.verification.pictures import hub_timing
 from nectar.verification.pictures.scope import HUB_ID, arrives, leaves, owner, ready_bit, record, registered
@@ -18,16 +19,15 @@ def measured(picture):
 
 
 @pytest.mark.parametrize(
-    "make, what, cycles",
-    [
-        (hub_timing.transfer, "transfer", PROTOTYPE.transfer),
-        (hub_timing.set_up, "set-up and transfer", PROTOTYPE.setup_and_transfer),
-    ],
+    "profile, transfer, set_up",
+    [(PROTOTYPE, 5, 10), (MODERN, 3, 6)],
+    ids=["prototype", "modern"],
 )
-def test_latencies_are_those_of_the_profile(make, what, cycles):
-    """H2, H3."""
-    assert measured(make()) == {what: cycles}
-    assert cycles == {"transfer": 5, "set-up and transfer": 10}[what]
+def test_latencies_are_those_of_the_profile(profile, transfer, set_up):
+    """H2, H3; docs/hub.md, "Timing"."""
+    assert (profile.transfer, profile.setup_and_transfer) == (transfer, set_up)
+    assert measured(hub_timing.transfer(profile)) == {"transfer": transfer}
+    assert measured(hub_timing.set_up(profile)) == {"set-up and transfer": set_up}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,7 @@ def test_latencies_are_those_of_the_profile(make, what, cycles):
         # docs/hub.md: a connection that closes in cycle e is gone from the table in e + 2. Another may be granted by a
         # decision in e + 5, and stands in the next cycle. The reply leaves seven cycles later.
         (hub_timing.retry, {"free until granted": 4, "granted until replied": 7}),
+        (functools.partial(hub_timing.retry, MODERN), {"free until granted": 4, "granted until replied": 7}),
         (hub_timing.close_all, {"last symbol until closed": 2}),
         (hub_timing.reply, {"the reply's way through the HUB": 13}),
         (hub_timing.flow_control, {"start until the bit is 0": 1, "ready signal until the next start": 8}),

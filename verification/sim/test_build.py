@@ -30,6 +30,8 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo made > "$2"; shift; done
 
 
 SIZES = (2, 3)
+#: What is compiled of the engine itself.
+CORE = ["core_unit0.cpp", "core_unit1.cpp"]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def compiled(place):
 def test_what_was_built_is_found_again(place, capfd):
     first = library()
     once = compiled(place)
-    assert {"engine.cpp", "processor.cpp", "runtime.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "link"} <= set(once)
+    assert {*CORE, "runtime.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "link"} <= set(once)
     assert len(once) == len(set(once))
     told = capfd.readouterr().err
     assert told.startswith("nectar: building the simulator") and re.search(
@@ -139,7 +141,7 @@ def test_a_changed_core_is_all_that_is_compiled_again(built, monkeypatch):
     (built / "log").unlink()
     monkeypatch.setattr(build, "_HERE", copy)
     library()
-    assert compiled(built) == sorted([*build._CORE, *build._RTL, "kinds.cpp", "link"])
+    assert compiled(built) == [*CORE, "kinds.cpp", "link"]
 
 
 def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
@@ -150,14 +152,14 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
     original = build._run
 
     def run(command, what, environment=None):
-        if what == "compiling engine.cpp":
+        if what == f"compiling {CORE[0]}":
             folders = [Path(word.removeprefix("-I")) for word in command if word.startswith("-I")]
             seen.extend((folder / numbers.FILE).read_text() for folder in folders if (folder / numbers.FILE).exists())
         original(command, what, environment)
 
     monkeypatch.setattr(build, "_run", run)
     assert library() != before
-    assert compiled(built) == sorted([*build._CORE, *build._RTL, "kinds.cpp", "link"])
+    assert compiled(built) == [*CORE, "kinds.cpp", "link"]
     assert seen == [numbers.header()] and "RESET_EDGES = 0x5;" in seen[0]
 
 
@@ -166,7 +168,7 @@ def test_another_shape_of_hub_is_all_that_is_compiled_more(built):
     library({*SIZES, 4})
     names = compiled(built)
     assert "hub4_unit0.cpp" in names and "kinds.cpp" in names
-    assert not {"cab_unit0.cpp", "hub2_unit0.cpp", "runtime.cpp", *build._CORE} & set(names)
+    assert not {"cab_unit0.cpp", "hub2_unit0.cpp", "runtime.cpp", *CORE} & set(names)
 
 
 def test_what_is_built_is_told_before_it_begins(built, capfd):
@@ -213,18 +215,24 @@ def test_a_damaged_library_is_noticed_and_linked_again(built, capfd, harm):
     assert library() == made and not capfd.readouterr().err
 
 
-@pytest.mark.parametrize("harm", [_truncate, _empty, _change, _hide, Path.unlink])
-def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, harm):
+@pytest.mark.parametrize(
+    "part, files, harm",
+    [
+        ("hub2", "hub2_", _truncate),
+        *(("core", "core_", harm) for harm in (_truncate, _empty, _change, _hide, Path.unlink)),
+    ],
+)
+def test_a_damaged_object_is_compiled_again_with_those_of_its_part(built, part, files, harm):
     """The library is deleted as well: that alone would not cure what goes into the next one."""
     made = library()
     once = compiled(built)
     (built / "log").unlink()
     made.unlink()
-    (part,) = built.glob("cache/objects-hub2-*")
-    harm(sorted(part.glob("*.o"))[0])
+    (folder,) = built.glob(f"cache/objects-{part}-*")
+    harm(sorted(folder.glob("*.o"))[0])
     assert library().read_text() == "made\n"
     again = compiled(built)
-    assert again == [name for name in once if "hub2" in name or name == "link"]
+    assert again == [name for name in once if name.startswith(files) or name == "link"]
 
 
 def test_damaged_verilog_is_made_again(built):
@@ -284,9 +292,9 @@ def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(bu
 
 def test_a_compiler_that_fails_is_quoted_in_one_line(built, monkeypatch):
     lose(built, "core")
-    monkeypatch.setenv("BROKEN", "engine.cpp")
+    monkeypatch.setenv("BROKEN", CORE[0])
     with pytest.raises(
-        BuildError, match=r"compiling engine.cpp failed \(exit code 1\): core.cpp:7:1: error: no such thing"
+        BuildError, match=r"compiling core_unit0.cpp failed \(exit code 1\): core.cpp:7:1: error: no such thing"
     ) as caught:
         library()
     assert "\n" not in str(caught.value)

@@ -235,7 +235,15 @@ async def blocks_run_at_ten_mbyte_a_second(dut):
 bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
+#: Another clock, and the claims that take longest.
+NIGHTLY = (
+    "80 MHz",
+    "progress_and_what_is_told_agree_in_every_cycle",
+    "an_entry_that_runs_does_not_see_what_is_written_for_the_next",
+)
+
+
+@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=NIGHTLY))
 def test_dma(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

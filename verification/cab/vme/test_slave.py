@@ -305,7 +305,9 @@ async def a_reset_in_the_midst_of_a_cycle_lets_the_bus_go(dut):
 bench = Bench(__name__, configurations(), ports_only=True)
 
 
-@pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("80 MHz",)))
+@pytest.mark.parametrize(
+    "configuration, claim", bench.cases(nightly=("80 MHz", "a_transfer_asks_for_its_own_bytes_only"))
+)
 def test_slave(configuration, claim):
     """Each claim at each clock."""
     bench.check(configuration, claim)

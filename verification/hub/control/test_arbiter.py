@@ -51,7 +51,7 @@ async def takes_turns_by_number(dut):
     """docs/hub.md: the controller takes turns, round robin by port number, so that a port waits for at most N - 1
     others."""
     lockstep, model = await start(dut)
-    for share in (0.1, 0.5, 0.9):
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
         await lockstep.follow(
             model.step,
             in_each_cycle(

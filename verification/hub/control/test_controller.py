@@ -374,6 +374,8 @@ async def decides_one_request_a_cycle_in_turns(dut):
         await environment.run(1500, ask, close, ready, give_up, ops)
     # Locks that have just been granted stand in the way of all that takes the output, and of nothing else.
     await environment.run(1500, 1, 0.6, 1, 0, [*LOCKS, *LOCKS, Op.OPEN_RETRY, Op.AWAIT_READY_REPLY])
+    for output in (0, 1):
+        await environment.run(750, 1, 0.6, 1, 0, [Op.LOCK, Op.LOCK_RETRY, Op.AWAIT_READY_REPLY], params=[output])
     # And not in the way of an open of what the input has. Two outputs, as no input may open that of its own port.
     for output, cycles in ((0, 4500), (1, 1500)):
         await environment.run(cycles, 1, 0.1, 0.9, 0, [*OPENS, *OPENS, *LOCKS], params=[output])

@@ -94,10 +94,8 @@ def stimulus(enters, closes):
     return choose
 
 
-@cocotb.test(timeout_time=10, timeout_unit="ms")
-async def keeps_all_connections_and_no_other(dut):
-    """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always
-    agree. A reset of one cycle ends all."""
+async def begun(dut):
+    """A table out of reset, and a model of it."""
     model = Model(CONFIGURATIONS[inside()])
     lockstep = Lockstep(
         dut,
@@ -111,6 +109,14 @@ async def keeps_all_connections_and_no_other(dut):
         ],
     )
     await lockstep.start()
+    return lockstep, model
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def keeps_all_connections_and_no_other(dut):
+    """H10: an output listens to one input, an input feeds any number of outputs; both sides of the table always
+    agree. A reset of one cycle ends all."""
+    lockstep, model = await begun(dut)
     most = 0
     for enters, closes in ((0.9, 0.02), (0.5, 0.1), (1.0, 0.0), (0.3, 0.3)):
         chooses = stimulus(enters, closes)
@@ -134,6 +140,34 @@ async def keeps_all_connections_and_no_other(dut):
     await lockstep.step({"closed": (1 << model.ports) - 1})
     await lockstep.step({})
     await lockstep.step({}, {"connected": 0, "targets__0": 0})
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def every_connection_ends_in_each_of_three_ways(dut):
+    """H10: by its input and its name, with all of its input, and by its output; not by what ends all others."""
+    lockstep, model = await begun(dut)
+    everybody = (1 << model.ports) - 1
+
+    async def step(names, **changes):
+        inputs = {"enter": 0, "close_one": 0, "close_mine": 0, "closed": 0, "names": names} | changes
+        inputs |= {f"named__{n}": 1 << name for n, name in enumerate(names)}
+        shown = model.step(inputs)
+        await lockstep.step(inputs, shown)
+
+    for i, o in ((i, o) for i in range(model.ports) for o in range(model.ports) if i != o):
+        named = [o] * model.ports
+        elsewhere = [o if n != i else i for n in range(model.ports)]
+        others, other_outputs = everybody & ~(1 << i), everybody & ~(1 << o)
+        for ends in ({"close_one": 1 << i}, {"close_mine": 1 << i}, {"closed": 1 << o}):
+            await step(named, decided=(i, o))
+            await step(named, enter=1 << i, entered_input=i)
+            await step(elsewhere, close_one=everybody, close_mine=others, closed=other_outputs)
+            await step(named, close_one=others)
+            assert model.table == {o: i}
+            await step(named, **ends)
+            assert not model.table
+            for _ in range(2):
+                await step(named)
 
 
 bench = Bench(

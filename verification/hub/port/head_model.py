@@ -158,6 +158,9 @@ class Model:
             "answer__payload": self.answer,
             "control__give_up": self.giving_up,
         }
+        if self.state in ("execute", "end", "wait") or self.asked:
+            number = self.order[1] % self.numbers
+            shown["named"] = 1 << number if number < self.ports else 0
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = state == "pass"

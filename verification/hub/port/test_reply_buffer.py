@@ -52,9 +52,12 @@ class Stimulus:
         self.arrive, self.take = arrive, take
 
     def __call__(self, model):
+        strobe = random.random() < self.arrive
         place = 1 if random.random() < 0.05 else len(model.arriving) + 1
+        if not strobe:
+            place = random.randrange(4)  # it means nothing
         return {
-            "strobe": random.random() < self.arrive,
+            "strobe": strobe,
             "place": place,
             "byte": random.getrandbits(8),
             "source__place": random.randrange(4),
@@ -71,6 +74,20 @@ async def keeps_order_and_loses_only_replies_that_find_no_room(dut):
         await lockstep.follow(model.step, in_each_cycle(Stimulus(arrive, take), model, 600))
     assert all(model.seen.values()), model.seen
     assert not model.waiting and lockstep.pin("source__valid") == 0
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_forgets_all_replies(dut):
+    """docs/hub.md, "Reset hub": those that wait, and one of which a part has arrived."""
+    lockstep = Lockstep(dut, ["byte", "place", "strobe", "source__place", "source__pop"])
+    await lockstep.start()
+    for cycles in range(1, 40):
+        model = Model()
+        await lockstep.follow(model.step, in_each_cycle(Stimulus(1, 0.2), model, cycles))
+        await lockstep.reset()
+        model = Model()
+        await lockstep.follow(model.step, in_each_cycle(Stimulus(0.9, 0.5), model, 12))
+        await lockstep.reset()
 
 
 bench = Bench(__name__, {"buffer": ReplyBuffer}, ports_only=True)

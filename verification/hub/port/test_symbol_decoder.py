@@ -202,6 +202,8 @@ async def sorts_whatever_arrives(dut):
     parts = await start(dut)
     for op in FOR_ANY:  # none of what differs in one bit is for any HUB
         await compare(*parts, [symbol for bit in range(8) for symbol in command(op ^ 1 << bit, ANY_HUB, bit)])
+    for hub in (ANY_HUB, parts[1].hub):  # nor is what differs in one bit from the ID of any HUB, or from ours
+        await compare(*parts, [symbol for bit in range(8) for symbol in command(FOR_ANY[0], hub ^ 1 << bit, bit)])
     stream = soup(parts[1].hub)
     for gap in (0.0, 0.3):
         await compare(*parts, (next(stream) for _ in range(6000)), gap)

@@ -11,8 +11,6 @@ __all__ = ["lockstep"]
 
 _HERE = Path(__file__).resolve().parent
 _SIM = Path(build.__file__).resolve().parent
-_FAST = _SIM / "fast"
-_SOURCES = sorted(_FAST.glob("cab*.cpp"))
 _PROGRAM = [
     _HERE / "cab_lockstep.cpp",
     _HERE / "cab_traffic.cpp",
@@ -23,17 +21,16 @@ _PROGRAM = [
 
 
 class _Build(build.Build):
-    """A build of the program with the sources of the fast CAB."""
+    """A build of the program, of the RTL CABs and of the fast boards."""
 
     def __init__(self):
-        super().__init__(boards_of((), vme_period_ps=PROTOTYPE.cab_period_ps), None, None)
-        files = [*sorted(_FAST.glob("*")), *sorted(_HERE.glob("*.h")), *_PROGRAM, Path(__file__)]
-        self.ours = digest(self.ours, *build.texts(file for file in files if file.is_file()))
+        super().__init__(boards_of((), vme_period_ps=PROTOTYPE.cab_period_ps), None, None, ["fastcab"])
+        self.ours = digest(self.ours, *build.texts([*sorted(_HERE.glob("*.h")), *_PROGRAM, Path(__file__)]))
 
     def _around(self, directory, sources):
         """What is linked besides: the fast CAB stands beside the RTL."""
-        _, kinds, *_ = super()._around(directory, sources)
-        return ("lockstep", _PROGRAM), kinds, ("fastcab", _SOURCES)
+        _, *kinds = super()._around(directory, sources)
+        return ("lockstep", _PROGRAM), *kinds
 
 
 def lockstep():

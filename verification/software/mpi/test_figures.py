@@ -5,6 +5,7 @@ import pytest
 from nectar.verification.software.mpi.figures import measured
 
 
+@pytest.mark.nightly
 def test_a_kilobyte_reaches_15_cabs_in_less_than_a_third_of_the_time_of_15_messages():
     times = measured(16, ["multicast", "one by one", "tree"], [1024])
     assert times["multicast 1024"] < times["one by one 1024"] / 3

@@ -4,7 +4,7 @@ import pytest
 
 from nectar.verification.software.mpi.suite import FILES, QUICK, run
 
-#: Files that are run with ranks on nodes, those of each time first.
+#: Files that are run with ranks on nodes.
 ON_NODES = ("p2p_obj_matched", "msgzero", "cco_obj", "p2p_obj", "p2p_buf_matched", "p2p_buf")
 CASES = [
     pytest.param(name, ranks, marks=[pytest.mark.nightly] * (ranks > 2 or name not in QUICK), id=f"{name}-{ranks}")
@@ -24,9 +24,7 @@ def test_the_tests_of_mpi4py_pass(name, ranks):
 
 @pytest.mark.usefixtures("source_distribution")
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in ON_NODES[:1])) for name in ON_NODES]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.nightly) for name in ON_NODES])
 def test_they_pass_with_ranks_on_nodes(name):
     outcome = run(name, 2, ("--boards", "fast", "--on-nodes"))
     assert outcome.count and not outcome.failed and outcome.status == 0, outcome.text

@@ -31,6 +31,7 @@ def test_messages_with_bytes_take_as_long_as_the_page_says():
     assert sentence == pytest.approx([message_us(100), message_us(1000), message_us(100, copied=True)], rel=0.02)
 
 
+@pytest.mark.nightly
 def test_long_messages_are_as_fast_as_the_page_says_and_nothing_is_copied():
     """Beyond the 90 Mbit/s that are asked for 64 kbyte, of the fiber's 100."""
     sentence = said(

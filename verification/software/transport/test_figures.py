@@ -33,6 +33,7 @@ def test_a_multicast_takes_as_long_as_the_page_says():
     assert sentence == pytest.approx([multicast_us(members) for members in (1, 2, 4, 8)], rel=0.03)
 
 
+@pytest.mark.nightly
 def test_a_stream_is_as_fast_as_the_page_says():
     """With packets of 1 kbyte, whoever puts the bytes there and over three HUBs: each beyond the 90 Mbit/s that are
     asked for."""
