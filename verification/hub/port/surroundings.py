@@ -100,6 +100,7 @@ class Surroundings:
             "crossbar__beat",
             "control__request_valid",
             "control__request",
+            "named",
             "answer__valid",
             "answer__payload",
             "reply_source__byte",
@@ -117,6 +118,7 @@ class Surroundings:
             beat,
             request_valid,
             request,
+            named,
             answer_valid,
             answer,
             byte,
@@ -138,6 +140,8 @@ class Surroundings:
         if request_valid:
             assert self.due is None, "a request before the response to the one before"
             self.requests.append((request >> 8, request & 0xFF, now))
+            number = request & (1 << (PORTS - 1).bit_length()) - 1
+            assert named == (1 << number if number < PORTS else 0), "another output is named than in the request"
             self.due = now + 3
         if answer_valid and take:
             self.answers.append(answer)

@@ -163,18 +163,9 @@ async def counts_every_error_once(dut):
     assert await errors_of(*command(Op.CLOSE, HUB, PORTS)) == 1
     assert await errors_of(*command(Op.CLOSE, HUB, 0)) == 0
     assert await errors_of(*command(Op.CLOSE, HUB, 0), *[None] * 8, control__mine=0) == 1
-    for error, counts in (
-        (Error.BUSY, 0),
-        (Error.NOT_READY, 0),
-        (Error.LOCKED, 0),
-        (Error.GIVEN_UP, 0),
-        (Error.UNKNOWN, 1),
-        (Error.BAD_PORT, 1),
-        (Error.NOT_MINE, 1),
-        (Error.NOT_ALLOWED, 1),
-        (Error.DISABLED, 1),
-    ):
+    for error in Error:
         surroundings.error = error
+        counts = error not in (Error.BUSY, Error.NOT_READY, Error.LOCKED, Error.GIVEN_UP)
         assert await errors_of(*command(Op.OPEN, HUB, 1)) == counts
     surroundings.error = 0
     surroundings.connected = False
@@ -199,6 +190,19 @@ async def counts_every_error_once(dut):
         await errors_of(Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, space=False)
         == 2 + 3
     )
+    # The same, and around that cycle a run of symbols begins that nobody listens to.
+    stream = [Control.COMMAND, Op.OPEN, Control.REPLY, 1, Control.START, None, None, None, None]
+    for begin in range(3, len(stream)):
+        await surroundings.send([0x55])  # is passed on, which ends the run before
+        await surroundings.settle()
+        await surroundings.send([0x55] * room, space=False)
+        before, counted = surroundings.errors, surroundings.counted_errors
+        await surroundings.send(stream[:begin], space=False)
+        surroundings.connected = False
+        await surroundings.send(stream[begin:])
+        await surroundings.settle()
+        surroundings.connected = True
+        assert surroundings.errors - before == surroundings.counted_errors - counted >= 3
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
