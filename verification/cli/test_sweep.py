@@ -61,6 +61,8 @@ async def main(system, arguments):
     system.report("double", 2 * size, ok=size != 5)
 """
 FAST = ("--set", "boards=fast")
+#: What is built is told; here it is there already.
+pytestmark = pytest.mark.usefixtures("simulator")
 
 
 def _table(folder):
