@@ -268,6 +268,7 @@ JOBS = (
             "views/",
             "cli/test_send_file.py",
             "cli/test_sweep.py",
+            "mutation/test_equivalence.py",
             "mutation/test_mutation.py",
             "test_install.py",
             "test_simulation.py",

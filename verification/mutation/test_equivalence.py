@@ -115,7 +115,7 @@ class Watching(Noting):
         return m
 
 
-@pytest.mark.parametrize("component", [Noting, Watching])
+@pytest.mark.parametrize("component", [Watching, pytest.param(Noting, marks=pytest.mark.nightly)])
 def test_what_a_submodule_with_a_memory_does_not_look_at_makes_no_difference(component, tmp_path):
     """And all else does."""
     _, mutants = mutate(component(), tmp_path, None)
@@ -202,6 +202,7 @@ def test_what_no_state_shows_that_is_reached_makes_no_difference(tmp_path):
     assert not any(name.startswith(needed) for name in names), names
 
 
+@pytest.mark.nightly
 def test_a_table_that_yosys_makes_of_choices_is_logic(tmp_path):
     """Not a memory, of which two of the same name would stand in one module."""
     _, mutants = mutate(TARGETS["link/encoder"].component(), tmp_path, 40)
