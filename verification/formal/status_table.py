@@ -35,15 +35,17 @@ def table_properties(m, table, i, o):
     ends = (
         table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
     )
-    owner, ahead = Array(table.owner)[o], Signal()
+    owner = Array(table.owner)[o]
     expected, was_mine, was_in_use = Signal(), Signal(), Signal()
-    m.d.comb += ahead.eq(mine | (table.enter.bit_select(i, 1) & names))
-    m.d.sync += [expected.eq(ahead & ~ends), was_mine.eq(mine), was_in_use.eq(in_use | entered)]
+    m.d.sync += [
+        expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
+        was_mine.eq(mine),
+        was_in_use.eq(in_use | entered),
+    ]
     m.d.comb += [
         Assert(
             mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
         ),
-        Assert(Array(table.ahead)[i].bit_select(o, 1) == ahead, "the next cycle's connections are known, and ends"),
         Assert(~names | (table.mine.bit_select(i, 1) == mine), "an input is told whether it has what it names"),
         Assert(Array(table.named)[i].any() | ~table.mine.bit_select(i, 1), "and has nothing if it names nothing"),
         Assert(

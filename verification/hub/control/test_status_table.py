@@ -43,8 +43,6 @@ class Model:
             self.owners[self.entered[1]] = self.entered[0]
         self.before = dict(self.table)
         self.entered = inputs.pop("decided", None)
-        for i in ports:
-            shown[f"ahead__{i}"] = sum(1 << o for o in self.outputs_of(i))
         gone = {o for o in self.table if inputs["closed"] >> o & 1}
         gone |= {
             o
