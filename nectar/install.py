@@ -110,17 +110,15 @@ def install(folder, extras):
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
         settings = tomllib.load(file)
     project = settings["project"]
-    wanted = list(project["dependencies"] if not extras else [])
-    for extra in extras:
-        wanted += project["optional-dependencies"][extra]
+    wanted = [item for extra in extras for item in project["optional-dependencies"][extra]]
     what = "for %s" % " and ".join(extras) if extras else "that 'nectar' needs"
     with Telling("installing the Python packages %s into %s" % (what, folder)) as telling:
         if not extras:
             subprocess.check_call([sys.executable, "-m", "venv", "--clear", folder])
-            wanted += settings["build-system"]["requires"]
+            # The pip of an older Python takes twice as long as today's to choose among all versions of a package.
+            pip(folder, telling, ["--upgrade", "pip"] + settings["build-system"]["requires"])
+            wanted = ["--no-build-isolation", "-e", ROOT]
         pip(folder, telling, wanted)
-        if not extras:
-            pip(folder, telling, ["--no-build-isolation", "--no-deps", "-e", ROOT])
 
 
 if __name__ == "__main__":

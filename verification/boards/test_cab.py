@@ -29,7 +29,7 @@ VALID = 1 << 31
 NOW = Operation(OperationKind.NOW)
 
 
-class Rig(wiring.Component):
+class WithFarEnds(wiring.Component):
     """The top, the far end of its fiber, and the cable's pins by the names that a Session wants."""
 
     rx: In(1)
@@ -132,7 +132,7 @@ async def what_the_cab_sends_leaves_once_and_in_order(dut):
     assert monitor.items == sent
 
 
-bench = Bench(__name__, {"serial": Rig}, ports_only=True)
+bench = Bench(__name__, {"serial": WithFarEnds}, ports_only=True)
 
 
 @pytest.mark.nightly

@@ -22,7 +22,7 @@ from nectar.verification.harness import begin, start_clock
 HUB, PORTS = 9, 2
 
 
-class Rig(wiring.Component):
+class WithFarEnds(wiring.Component):
     """A HUB as a top, and the far end of each of its fibers; with two clocks, ``line_clk`` is that of the lines."""
 
     def __init__(self, interface, phy):
@@ -126,9 +126,9 @@ async def fibers_come_up_and_packets_go_from_each_to_each(dut):
 bench = Bench(
     __name__,
     {
-        "serial, one clock": lambda: Rig(BoardInterface(one_clock=True), "serial"),
-        "serial, two clocks, four samples": lambda: Rig(BoardInterface(samples=4, leds=5), "serial"),
-        "parallel": lambda: Rig(BoardInterface(one_clock=True), "parallel"),
+        "serial, one clock": lambda: WithFarEnds(BoardInterface(one_clock=True), "serial"),
+        "serial, two clocks, four samples": lambda: WithFarEnds(BoardInterface(samples=4, leds=5), "serial"),
+        "parallel": lambda: WithFarEnds(BoardInterface(one_clock=True), "parallel"),
     },
     ports_only=True,
 )

@@ -18,7 +18,7 @@ PORTS = 3
 ENOUGH, LONG, PATIENCE = 20, 6_000, 12
 
 
-class Rig(wiring.Component):
+class WithBrokenHub(wiring.Component):
     """The self-test with a HUB that has the ``fault``, by number, or none."""
 
     fault: In(range(len(FAULTS) + 1))
@@ -71,7 +71,7 @@ def _claim(number, fault):
 for index, name in enumerate(FAULTS):
     globals()[f"fails_{index}"] = _claim(index + 1, name)
 
-bench = Bench(__name__, {"3 ports": Rig}, ports_only=True)
+bench = Bench(__name__, {"3 ports": WithBrokenHub}, ports_only=True)
 #: Names of the claims as cocotb knows them.
 CLAIMS = [
     "a_good_hub_passes_and_goes_on_passing",

@@ -17,7 +17,7 @@ INPUTS = "areas__valid", "areas__payload", "valid", "data", "flush", "forget", "
 
 
 class Bytes:
-    """Gives areas and bytes to the store and plays its memory."""
+    """Gives areas and bytes to the writer and plays its memory."""
 
     def __init__(self, dut):
         self.clock = StepClock(dut)
@@ -100,12 +100,12 @@ class Bytes:
 async def bytes_fill_the_areas_in_order_from_any_address_to_any(dut):
     """C2, docs/cab.md, fiber in 3: areas of any length from 0 at any byte, with waits for the memory and for bytes;
     what does not fit is not taken."""
-    store = Bytes(dut)
-    await store.start()
+    writer = Bytes(dut)
+    await writer.start()
     for number in range(300):
         chance = random.choice([1, 0.5, 0.2])
-        store.grants = lambda cycle, chance=chance: random.random() < chance
-        store.pauses = random.choice([0, 0, 0.5])
+        writer.grants = lambda cycle, chance=chance: random.random() < chance
+        writer.pauses = random.choice([0, 0, 0.5])
         # Areas that do not touch each other, anywhere in memory.
         places = sorted(random.sample(range(0, SIZE - 80, 80), random.randrange(1, 5)), key=lambda _: random.random())
         areas = [
@@ -113,79 +113,79 @@ async def bytes_fill_the_areas_in_order_from_any_address_to_any(dut):
         ]
         room = sum(length for _, length in areas)
         data = random.randbytes(random.choice([room, room + 3, random.randrange(room + 1)]))
-        store.memory.clear()
-        store.areas.extend(areas)
-        store.bytes.extend(data)
-        await store.finish()
+        writer.memory.clear()
+        writer.areas.extend(areas)
+        writer.bytes.extend(data)
+        await writer.finish()
         addresses = [address + at for address, length in areas for at in range(length)]
-        assert store.memory == dict(zip(addresses, data, strict=False))
-        store.areas.clear()
-        await store.cycle(forget=True)
+        assert writer.memory == dict(zip(addresses, data, strict=False))
+        writer.areas.clear()
+        await writer.cycle(forget=True)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def one_slot_in_four_is_enough_for_a_byte_in_every_cycle(dut):
     """C1, C3: in whatever cycle of the four the slot comes, from whatever address."""
-    store = Bytes(dut)
-    await store.start()
+    writer = Bytes(dut)
+    await writer.start()
     for start in range(4):
         for slot in range(4):
-            store.grants = lambda cycle, slot=slot: cycle % 4 == slot
-            store.memory.clear(), store.writes.clear(), store.taken.clear()
-            store.areas.append((start, 400 - start))
-            await store.cycle()
-            store.bytes.extend(random.randbytes(400 - start))
-            await store.finish()
-            assert len(store.writes) == 100 and len(store.memory) == 400 - start
-            assert store.taken == list(range(store.taken[0], store.taken[0] + 400 - start))
-            await store.cycle(forget=True)
+            writer.grants = lambda cycle, slot=slot: cycle % 4 == slot
+            writer.memory.clear(), writer.writes.clear(), writer.taken.clear()
+            writer.areas.append((start, 400 - start))
+            await writer.cycle()
+            writer.bytes.extend(random.randbytes(400 - start))
+            await writer.finish()
+            assert len(writer.writes) == 100 and len(writer.memory) == 400 - start
+            assert writer.taken == list(range(writer.taken[0], writer.taken[0] + 400 - start))
+            await writer.cycle(forget=True)
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
 async def an_area_may_be_the_whole_memory(dut):
     """docs/cab.md, fiber in 3: any length; no byte too many or too few."""
-    store = Bytes(dut)
-    await store.start()
-    store.pauses, store.grants = 0.1, lambda cycle: random.random() < 0.9
+    writer = Bytes(dut)
+    await writer.start()
+    writer.pauses, writer.grants = 0.1, lambda cycle: random.random() < 0.9
     for start, length in (
         (0, SIZE),
         (1, SIZE - 1),
         *((random.randrange(9), random.randrange(least, 2 * least - 9)) for least in (256, 512, 1024, 2048)),
     ):
         data = random.randbytes(length + 3)
-        store.memory.clear()
-        store.areas.append((start, length))
-        store.bytes.extend(data)
-        while store.bytes and not (store.pin("exhausted") and not store.areas and len(store.bytes) == 3):
-            assert len(store.bytes) >= 3, "more than there is room for"
-            await store.cycle()
-        await store.finish()
-        assert store.memory == dict(zip(range(start, start + length), data, strict=False))
-        await store.cycle(forget=True)
+        writer.memory.clear()
+        writer.areas.append((start, length))
+        writer.bytes.extend(data)
+        while writer.bytes and not (writer.pin("exhausted") and not writer.areas and len(writer.bytes) == 3):
+            assert len(writer.bytes) >= 3, "more than there is room for"
+            await writer.cycle()
+        await writer.finish()
+        assert writer.memory == dict(zip(range(start, start + length), data, strict=False))
+        await writer.cycle(forget=True)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_was_not_written_is_forgotten(dut):
     """RX_CONTROL.reset: the rest of a forgotten packet, and of its area, does not get into the next."""
-    store = Bytes(dut)
-    await store.start()
+    writer = Bytes(dut)
+    await writer.start()
     for left_over in range(4):
-        store.memory.clear()
-        store.areas.append((100, 50))
-        store.bytes.extend(random.randbytes(left_over))
-        await store.cycle()
-        while store.bytes:
-            await store.cycle()
-        await store.cycle(forget=True)
-        assert store.pin("exhausted") and store.pin("empty")
-        store.areas.append((201, 1))
-        store.bytes.append(0xAB)
-        await store.finish()
-        assert store.memory == {201: 0xAB}
-        await store.cycle(forget=True)
+        writer.memory.clear()
+        writer.areas.append((100, 50))
+        writer.bytes.extend(random.randbytes(left_over))
+        await writer.cycle()
+        while writer.bytes:
+            await writer.cycle()
+        await writer.cycle(forget=True)
+        assert writer.pin("exhausted") and writer.pin("empty")
+        writer.areas.append((201, 1))
+        writer.bytes.append(0xAB)
+        await writer.finish()
+        assert writer.memory == {201: 0xAB}
+        await writer.cycle(forget=True)
 
 
-bench = Bench(__name__, {"store": lambda: RxWriter(SIZE)}, ports_only=True)
+bench = Bench(__name__, {"writer": lambda: RxWriter(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("an_area_may_be_the_whole_memory",)))

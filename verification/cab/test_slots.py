@@ -9,29 +9,10 @@ import pytest
 from nectar.hdl.cab.slots import Slots
 from nectar.verification.bench import Bench
 from nectar.verification.harness import Lockstep
+from nectar.verification.specs.slots import SlotsSpec
+from nectar.verification.specs.spec import Follower
 
-FIBER_IN, FIBER_OUT, VME, CPU = range(4)
-#: Who gets what its user does not want.
-ORDER = FIBER_IN, FIBER_OUT, CPU, VME
 WORD_BYTES, CLOCK_HZ = 4, 16_500_000
-
-
-class Schedule:
-    """The schedule of docs/cab.md."""
-
-    def __init__(self):
-        self.cycle = 0
-        self.given = [0, 0, 0, 0]
-
-    def step(self, inputs):
-        """See ``lockstep``."""
-        self.cycle += inputs["slept"]
-        slot = self.cycle % 4
-        self.cycle += 1
-        wanting = [user for user in (slot, *ORDER) if inputs["wants"] >> user & 1]
-        for user in wanting[:1]:
-            self.given[user] += 1
-        return {"given": 1 << wanting[0] if wanting else 0}
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -39,10 +20,10 @@ async def each_cycle_goes_to_its_slots_user_or_to_the_first_who_wants_it(dut):
     """docs/cab.md, data memory; C3."""
     clock = Lockstep(dut)
     await clock.start("wants", "slept")
-    schedule = Schedule()
+    schedule = Follower(SlotsSpec())
     for densities in [(1, 1, 1, 1), (0.3, 0.3, 0.3, 0.3), (0.9, 0.1, 0.9, 0.5), (0, 1, 0.5, 1)]:
         await clock.follow(
-            schedule.step,
+            lambda inputs: {"given": schedule.step(inputs)["given"]},
             (
                 {
                     "wants": sum((random.random() < chance) << user for user, chance in enumerate(densities)),
@@ -74,10 +55,9 @@ async def whoever_waits_is_served_within_four_cycles_and_has_a_quarter_of_them(d
                     break
             longest = max(longest, waited)
         assert longest <= 4
-    schedule = Schedule()
     await clock.start("wants", "slept")
-    await clock.follow(schedule.step, ({"wants": 15} for _ in range(4000)))
-    assert schedule.given == [1000] * 4 and CLOCK_HZ * WORD_BYTES // 4 >= 12_500_000
+    given = [(await clock.step({"wants": 15}, outputs=["given"]))[0] for _ in range(4000)]
+    assert [given.count(1 << user) for user in range(4)] == [1000] * 4 and CLOCK_HZ * WORD_BYTES // 4 >= 12_500_000
 
 
 bench = Bench(__name__, {"slots": Slots}, ports_only=True)

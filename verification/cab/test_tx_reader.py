@@ -191,7 +191,7 @@ async def a_long_area_takes_two_cycles_a_word(dut):
     assert len(around.out) == 400 and cycles <= 200 + 3
 
 
-bench = Bench(__name__, {"gather": lambda: TxReader(SIZE)}, ports_only=True)
+bench = Bench(__name__, {"reader": lambda: TxReader(SIZE)}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -317,7 +317,7 @@ async def progress_counts_the_bytes_of_a_long_packet(dut):
             await around.clock.edge()
 
 
-bench = Bench(__name__, {"emitter": TxSerializer}, ports_only=True)
+bench = Bench(__name__, {"serializer": TxSerializer}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases(nightly=("progress_counts_the_bytes_of_a_long_packet",)))

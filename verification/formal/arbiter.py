@@ -8,6 +8,8 @@ from amaranth.hdl import Assert, Assume, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.control.arbiter import Arbiter
+from ..specs.arbiter import ArbiterSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -61,31 +63,13 @@ class ArbiterProof(wiring.Component):
         m.d.comb += [port.eq(AnyConst(port.shape())), Assume(port < self.count)]
         waiting(m, self.arbiter, self.count, port)
 
-        # The number of the last one, kept independently, and the distance from it to any other.
-        last, before = (Signal(range(self.count), init=self.count - 1, name=name) for name in ("last", "before"))
-        number = Signal(range(self.count))
-        m.d.sync += before.eq(last)
-        m.d.comb += number.eq(sum(Mux(pick[n], n, 0) for n in range(self.count)))
-        with m.If(pick.any()):
-            with m.If(~self.arbiter.keep):
-                m.d.sync += last.eq(number)
-        with m.Elif(self.arbiter.back):
-            m.d.sync += last.eq(before)
-
-        def distance(n):
-            return Mux(n > last, n - last, n + self.count - last)
-
+        spec, shown = beside(
+            m, ArbiterSpec(self.count), {"asks": asks, "keep": self.arbiter.keep, "back": self.arbiter.back}
+        )
         m.d.comb += [
-            Assert(last_number(self.arbiter.probes.last, self.count) == last),
-            Assert(last_number(self.arbiter.probes.last_before, self.count) == before),
-            Assert(~asks.any() | pick.any(), "if somebody asks somebody is picked"),
-            Assert(
-                ~asks.bit_select(port, 1) | (distance(number) <= distance(port)), "nobody nearer to the last one asks"
-            ),
-            Assert(
-                ~pick.bit_select(port, 1) | asks.bit_select(port, 1) & (number == port),
-                "who is picked asks, and is the only one",
-            ),
+            Assert(last_number(self.arbiter.probes.last, self.count) == spec.last),
+            Assert(last_number(self.arbiter.probes.last_before, self.count) == spec.before),
+            agree(pick, shown.pick, "the first behind the last turn who asks is picked, and nobody else"),
         ]
         return m
 

@@ -111,7 +111,7 @@ class ControllerProof(wiring.Component):
 
         port, o = any_port(m, ports, "any_port"), any_port(m, ports, "any_output")
         table_properties(m, table, port, o)
-        lock_properties(m, locks, port, o)
+        lock_properties(m, locks, o)
 
         # The request that is followed, and where it is.
         this = Signal(ports)

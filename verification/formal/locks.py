@@ -4,10 +4,12 @@ Statement: docs/hub.md, "Controller and status table", Locks.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Array, Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux
 from amaranth.lib import wiring
 
 from ...hdl.hub.control.locks import Locks
+from ..specs.locks import LockSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -16,36 +18,27 @@ from .status_table import any_port
 __all__ = ["PROOFS", "LocksProof", "lock_properties"]
 
 
-def lock_properties(m, locks, i, o):
-    """States what becomes of the lock of input ``i`` on output ``o``."""
-    changes, mine, locked = locks.change.bit_select(o, 1), Signal(), Signal()
-    kept = ~locks.give_back.bit_select(o, 1)
-    rows = [Mux(changes, locks.who[n], held.bit_select(o, 1) & kept) for n, held in enumerate(locks.held)]
-    holders = sum(held.bit_select(o, 1) for held in locks.held)
-    gave_back = Signal()  # in the cycle before, this input would have had the lock and gave back all
-    m.d.sync += gave_back.eq(Array(rows)[i] & locks.release.bit_select(i, 1))
-    expected, lost = Signal(), Signal()  # lost: in the cycle before, the one who would have the lock gave back all
-    m.d.sync += [
-        expected.eq(Array(rows)[i] & ~locks.release.bit_select(i, 1)),
-        lost.eq(sum(row & locks.release[n] for n, row in enumerate(rows)) != 0),
-    ]
+def lock_properties(m, locks, o):
+    """States what becomes of the lock on output ``o``."""
+
+    def bit(mask):
+        return mask.bit_select(o, 1)
+
+    inputs = {"change": bit(locks.change), "who": locks.who, "give_back": bit(locks.give_back)}
+    spec, shown = beside(m, LockSpec(locks.ports), inputs | {"release": locks.release})
     m.d.comb += [
-        mine.eq(Array(locks.held)[i].bit_select(o, 1)),
-        locked.eq(locks.locked.bit_select(o, 1)),
-        Assert(holders <= 1, "an output is locked by one input at most"),
-        Assert(
-            mine == expected, "a lock stands in the next cycle, is gone in the next cycle, and else nothing changes"
+        Assert((spec.known & (spec.known - 1))[: locks.ports] == 0, "an output is locked by one input at most"),
+        Assert((spec.holder & ~spec.known) == 0),
+        agree(
+            Cat(bit(held) for held in locks.held),
+            shown.held,
+            "a lock stands in the next cycle, is gone in the next cycle, and else nothing changes",
         ),
-        Assert(
-            locked == ((holders != 0) | lost),
-            "an output is locked exactly while an input holds the lock, or did in the cycle before",
-        ),
-        Assert(~mine | (Array(locks.owner)[o] == i), "both sides name the same input"),
-        Assert(
-            Array(locks.shut)[i].bit_select(o, 1) == (locked & ~(mine | gave_back)), "to all others the output is shut"
-        ),
-        Assert(locks.ended.bit_select(o, 1) == lost, "what is given back is told once"),
-        Assert(locks.holding.bit_select(i, 1) == Array(locks.held)[i].any()),
+        agree(bit(locks.locked), shown.locked, "an output is locked while an input holds the lock, and a cycle more"),
+        agree(Array(locks.owner)[o], shown.owner, "both sides name the same input"),
+        agree(Cat(bit(shut) for shut in locks.shut), shown.shut, "to all others the output is shut"),
+        agree(bit(locks.ended), shown.ended, "what is given back is told once"),
+        *(Assert(locks.holding[n] == held.any()) for n, held in enumerate(locks.held)),
     ]
 
 
@@ -68,7 +61,7 @@ class LocksProof(wiring.Component):
             locks.release.eq(AnySeq(ports)),
             Assume((locks.who & (locks.who - 1))[:ports] == 0),
         ]
-        lock_properties(m, locks, any_port(m, ports, "any_input"), any_port(m, ports, "any_output"))
+        lock_properties(m, locks, any_port(m, ports, "any_output"))
         return m
 
 

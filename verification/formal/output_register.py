@@ -4,11 +4,13 @@ Statement: docs/cab.md, "Fiber out"; the docstring of OutputRegister.
 """
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Module, Mux
 from amaranth.lib import wiring
 
 from ...hdl.cab.output import OutputRegister
 from ...hdl.link.symbol import Control
+from ..specs.output import OutputSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -35,50 +37,23 @@ class OutputRegisterProof(wiring.Component):
             Assume(push.payload.symbol != Control.IDLE),
             Assume(push.payload.start == (push.payload.symbol == Control.START)),
         ]
-        oldest, newest, count = Signal.like(push.payload), Signal.like(push.payload), Signal(2)
-        enters, leaves = Signal(), Signal()
-        m.d.comb += [enters.eq(push.valid & (count != 2)), leaves.eq(tx.ready & (count != 0))]
-        m.d.sync += count.eq(count + enters - leaves)
-        with m.If(enters & (count == leaves)):
-            m.d.sync += oldest.eq(push.payload)
-        with m.Elif(leaves):
-            m.d.sync += oldest.eq(newest)
-        with m.If(enters & (count != leaves)):
-            m.d.sync += newest.eq(push.payload)
-        before, starts, told = Signal(), Signal(), Signal()  # of what left in the cycle before
-        m.d.sync += [
-            before.eq(leaves),
-            starts.eq(leaves & (oldest.symbol == Control.START)),
-            told.eq(leaves & oldest.notify),
-        ]
-        inside = (
-            starts
-            | ((count != 0) & (oldest.symbol == Control.START))
-            | ((count == 2) & (newest.symbol == Control.START))
+        spec, shown = beside(
+            m,
+            OutputSpec(),
+            {"push__payload": push.payload.as_value(), "push__valid": push.valid, "tx__ready": tx.ready},
         )
-        m.d.comb += [
-            Assert((output.room == (count != 2)) & (count <= 2), "there is room for two"),
-            Assert(
-                (tx.valid == (count != 0)) & (probes.front_valid == (count != 0)) & (probes.spare_valid == (count == 2))
-            ),
-            Assert(
-                (count == 0) | ((tx.payload == oldest.symbol) & (probes.front == oldest)),
-                "the oldest is offered, unchanged",
-            ),
-            Assert((count != 2) | (probes.spare == newest)),
-            Assert(
-                (output.taken == before) & (output.left == told) & (output.start_left == starts),
-                "what has left is told",
-            ),
-            Assert(output.start_inside == inside, "and a start that has not"),
-            Assert(output.empty == ((count == 0) & ~told & ~starts)),
-            Assert((count == 0) | (oldest.symbol != Control.IDLE)),
-            Assert((count != 2) | (newest.symbol != Control.IDLE)),
-            *(
-                Assert((count < number) | (kept.start == (kept.symbol == Control.START)))
-                for number, kept in ((1, oldest), (2, newest))
-            ),
-        ]
+        found = {"tx__valid": tx.valid, "tx__payload": tx.payload}
+        for name, value in vars(shown).items():
+            m.d.comb += agree(found[name] if name in found else getattr(output, name), value, f"{name} is as specified")
+        places = (probes.front_valid, probes.front, spec.first), (probes.spare_valid, probes.spare, spec.second)
+        for n, (valid, place, kept) in enumerate(places):
+            symbol, start = place.symbol, place.start
+            m.d.comb += [
+                Assert(valid == (spec.count > n)),
+                Assert(~valid | (place.as_value() == kept)),
+                Assert(~valid | (symbol != Control.IDLE) & (start == (symbol == Control.START))),
+            ]
+        m.d.comb += Assert(spec.count <= 2, "there is room for two")
         return m
 
 

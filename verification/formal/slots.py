@@ -9,6 +9,8 @@ from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.cab.slots import REUSE, SLOTS, Slots
+from ..specs.slots import SlotsSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -30,18 +32,12 @@ class SlotsProof(wiring.Component):
         wants, given, slept = slots.wants, slots.given, slots.slept
         m.d.comb += [wants.eq(AnySeq(SLOTS)), slept.eq(AnySeq(slept.shape()))]
 
-        # Cycle n after reset, those slept through counted, is slot n modulo 4.
-        cycles, slot = Signal(range(SLOTS)), Signal(range(SLOTS))
-        m.d.comb += slot.eq(cycles + slept)
-        m.d.sync += cycles.eq(slot + 1)
-        expected, earlier = 0, 0
-        for user in REUSE:
-            expected = expected | Mux(wants[user.value] & ~earlier, 1 << user.value, 0)
-            earlier = earlier | wants[user.value]
-        m.d.comb += Assert(
-            given == Mux(wants.bit_select(slot, 1), 1 << slot, expected),
-            "a slot is its user's, and if he does not want it the first one's in order who does",
-        )
+        spec, shown = beside(m, SlotsSpec(), {"wants": wants, "slept": slept})
+        slot = Signal(range(SLOTS))
+        m.d.comb += [
+            slot.eq(shown.slot),
+            agree(given, shown.given, "a slot is its user's, and if he does not want it the first one's who does"),
+        ]
 
         # One user, who asks without pause and whose board does not sleep meanwhile.
         user, waited, distance = Signal(range(SLOTS)), Signal(range(SLOTS + 1)), Signal(range(SLOTS))
@@ -53,7 +49,7 @@ class SlotsProof(wiring.Component):
                 ~(wants.bit_select(user, 1) & (slot == user)) | (given == 1 << user), "one cycle in each frame is his"
             ),
             Assert(waited < SLOTS, "who waits is served within a frame"),
-            Assert(slots.probes.count == cycles),
+            Assert(slots.probes.count == spec.cycle),
             Assert((waited == 0) | (waited + distance < SLOTS), "he has waited since his slot at the most"),
         ]
         with m.If(wants.bit_select(user, 1) & ~given.bit_select(user, 1)):

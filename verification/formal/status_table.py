@@ -7,6 +7,8 @@ from amaranth.lib import wiring
 
 from ...hdl.hub.control.status_table import StatusTable
 from ...hdl.hub.messages import one_hot_index
+from ..specs.spec import agree, beside
+from ..specs.status_table import ConnectionSpec
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -22,38 +24,34 @@ def any_port(m, ports, name):
 
 
 def table_properties(m, table, i, o):
-    """States what the table does with the pair of input ``i`` and output ``o``, seen from outside."""
-    names, mine, in_use, entered = Signal(), Signal(), Signal(), Signal()
-    owners = sum(targets.bit_select(o, 1) for targets in table.targets)
+    """States what the table does with output ``o``, and what it tells input ``i`` of it, seen from outside."""
+
+    def bits(masks):
+        return Cat(mask.bit_select(o, 1) for mask in masks)
+
+    names = bits(table.named)
+    ends = table.closed.bit_select(o, 1).replicate(table.ports) | table.close_mine | table.close_one & names
+    spec, shown = beside(m, ConnectionSpec(table.ports), {"enter": table.enter & names, "close": ends})
     m.d.comb += [
-        names.eq(Array(table.named)[i].bit_select(o, 1)),
-        mine.eq(Array(table.targets)[i].bit_select(o, 1)),
-        in_use.eq(owners != 0),
-        entered.eq(Cat(enters & named.bit_select(o, 1) for enters, named in zip(table.enter, table.named)).any()),
-        Assert(owners <= 1, "an output has one input at most"),
-    ]
-    ends = (
-        table.closed.bit_select(o, 1) | table.close_mine.bit_select(i, 1) | (table.close_one.bit_select(i, 1) & names)
-    )
-    owner = Array(table.owner)[o]
-    expected, was_mine, was_in_use = Signal(), Signal(), Signal()
-    m.d.sync += [
-        expected.eq((mine | (table.enter.bit_select(i, 1) & names)) & ~ends),
-        was_mine.eq(mine),
-        was_in_use.eq(in_use | entered),
-    ]
-    m.d.comb += [
-        Assert(
-            mine == expected, "a grant stands in the next cycle, what is closed is free in it, and else nothing changes"
+        Assert((spec.before & (spec.before - 1))[: table.ports] == 0, "an output has one input at most"),
+        Assert((spec.owner & ~spec.before) == 0),
+        agree(
+            bits(table.targets),
+            shown.targets,
+            "a grant stands in the next cycle, what is closed is free in it, and else nothing changes",
         ),
-        Assert(~names | (table.mine.bit_select(i, 1) == mine), "an input is told whether it has what it names"),
-        Assert(Array(table.named)[i].any() | ~table.mine.bit_select(i, 1), "and has nothing if it names nothing"),
-        Assert(
-            table.connected.bit_select(o, 1) == was_in_use,
+        agree(
+            table.connected.bit_select(o, 1),
+            shown.connected,
             "the outputs' side shows a connection as soon, and its end a cycle later",
         ),
-        Assert(~(mine | was_mine) | (owner == i), "and names the same input"),
-        Assert(table.ended.bit_select(o, 1) == (was_in_use & ~in_use), "an end is told once"),
+        agree(Array(table.owner)[o], shown.owner, "and names the same input"),
+        agree(table.ended.bit_select(o, 1), shown.ended, "an end is told once"),
+        Assert(
+            ~names.bit_select(i, 1) | (table.mine.bit_select(i, 1) == spec.owner.bit_select(i, 1)),
+            "an input is told whether it has what it names",
+        ),
+        Assert(Array(table.named)[i].any() | ~table.mine.bit_select(i, 1), "and has nothing if it names nothing"),
     ]
 
 

@@ -37,7 +37,7 @@ class _Port:
 
 
 class CycleModel(Tables):
-    """A HUB of ``ports`` ports with ID ``hub``; see Bed.simulate for how it is driven."""
+    """A HUB of ``ports`` ports with ID ``hub``; see Agents.simulate for how it is driven."""
 
     def __init__(self, ports, hub):
         super().__init__(ports, hub)

@@ -1,4 +1,4 @@
-"""Imitations of the HUB with one fault each, which the reference model must find."""
+"""Models of a HUB with one fault each, which the reference model must find."""
 
 from nectar.hdl.hub.commands import HELLO, Error, Group, Op
 from nectar.hdl.link.symbol import Control
@@ -63,7 +63,7 @@ class UnevenCopies(CycleModel):
         self.owner = kept
 
 
-class Answers(CycleModel):
+class ChangesAnswers(CycleModel):
     """Changes answers."""
 
     def changed(self, port, op, answer):
@@ -74,21 +74,21 @@ class Answers(CycleModel):
         return super()._answer(port, op, self.changed(port.index, op, answer))
 
 
-class CountsNothing(Answers):
+class CountsNothing(ChangesAnswers):
     """Errors are not counted."""
 
     def changed(self, port, op, answer):
         return answer._replace(value=0) if op == Op.STATUS_ERRORS else answer
 
 
-class WrongError(Answers):
+class WrongError(ChangesAnswers):
     """An unknown opcode is answered with the wrong code."""
 
     def changed(self, port, op, answer):
         return answer._replace(value=Error.BUSY) if answer == (False, Error.UNKNOWN) else answer
 
 
-class StaleStatus(Answers):
+class StaleStatus(ChangesAnswers):
     """The status table shows its reader as the one that is connected."""
 
     def changed(self, port, op, answer):

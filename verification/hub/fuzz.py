@@ -4,9 +4,9 @@ Data bytes tell in their high bits which port sent them. Commands are of all kin
 short, for this HUB and for others. Supervisor commands are obeyed from one port only, the *manager*, which takes care
 not to shut itself out, as the software of a network would; at all others they are part of the noise.
 
-``Watch`` looks at what comes out: frames are whole, an output changes from one input's data to another's only behind a
-command that may have connected it, replies are those of commands that were given or replies that arrived, and there are
-no more ready signals than causes."""
+``Invariants`` looks at what comes out: frames are whole, an output changes from one input's data to another's only
+behind a command that may have connected it, replies are those of commands that were given or replies that arrived, and
+there are no more ready signals than causes."""
 
 import random as chance
 from array import array
@@ -18,7 +18,7 @@ from .harness import VALID
 from .streams import CODES, Departing, Order, Violation, actions, arrivals
 from .tables import answered
 
-__all__ = ["HUB", "REPLY_TIME", "Noise", "Watch", "batch"]
+__all__ = ["HUB", "REPLY_TIME", "Noise", "Invariants", "batch"]
 
 #: ID of the HUB under test; no byte of data that the manager's fragments could be continued with.
 HUB = 0xF7
@@ -125,7 +125,7 @@ class Noise:
         return line
 
 
-class Watch:
+class Invariants:
     """Invariants of all that a HUB of ``ports`` ports sends, from all that arrives; fed batch by batch."""
 
     def __init__(self, ports):

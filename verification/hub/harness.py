@@ -182,17 +182,17 @@ class Harness:
         ]
         return found, idle.tobytes()
 
-    def play(self, bed, until, limit):
-        """Runs the endpoints of ``bed`` (Bed) at the pins, cycle by cycle, until ``until()``; raises Violation by
-        way of the bed's recording, and AssertionError after ``limit`` cycles."""
+    def play(self, agents, until, limit):
+        """Runs the endpoints of ``agents`` (Agents) at the pins, cycle by cycle, until ``until()``; raises Violation by
+        way of the agents's recording, and AssertionError after ``limit`` cycles."""
         rx, readies, _, _, idle, offers = self._one
         library, handle, ports = self._library, self._handle, range(self.ports)
         *places, look = self._places
-        end = bed.now + limit
+        end = agents.now + limit
         while not until():
-            assert bed.now < end, f"not quiet within {limit} cycles"
+            assert agents.now < end, f"not quiet within {limit} cycles"
             library.hub_look(handle, look, places[-1])
-            arriving, ready = bed.step([offer & 0x1FF if offer else None for offer in offers], bool(idle[0]))
+            arriving, ready = agents.step([offer & 0x1FF if offer else None for offer in offers], bool(idle[0]))
             for port in ports:
                 symbol = arriving[port]
                 rx[port] = 0 if symbol is None else VALID | symbol

@@ -5,7 +5,6 @@ a HUB must do while what happens in it happens in one order only: each port's ou
 ``explain`` looks for an order of things that happened at once.
 """
 
-import copy
 from collections import deque
 
 from nectar.hdl.hub.commands import COMMANDS, HELLO, HELLO_ASK, HELLO_HUB, Error, Op
@@ -50,10 +49,6 @@ class Model(Tables):
     def reset(self):
         super().reset()
         self._ports = [_Port() for _ in range(self.size)]
-
-    def copy(self):
-        """Another HUB in the same state."""
-        return copy.deepcopy(self)
 
     @property
     def blocked(self):

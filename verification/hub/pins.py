@@ -82,7 +82,7 @@ class Pins:
     def __init__(self, dut, hub):
         self.dut = dut
         self.hub = hub
-        self.bed = None
+        self.agents = None
         #: What the HUB offered at each port in the cycle behind a reset of one cycle: it was from before.
         self.stale = []
         self.ports = len(dut.ready)
@@ -116,8 +116,8 @@ class Pins:
         for _ in range(cycles - 1):
             await self._edge
         self._resets = cycles
-        self.bed = Agents(endpoints)
-        return self.bed
+        self.agents = Agents(endpoints)
+        return self.agents
 
     def _look(self):
         """What the HUB offers at each port: a symbol or None."""
@@ -157,7 +157,7 @@ class Pins:
             if self._resets == 1:
                 self.stale, offered = offered, [None] * self.ports
             self._resets = 0
-        self._drive(*self.bed.step(offered, self._idle() == 1))
+        self._drive(*self.agents.step(offered, self._idle() == 1))
 
     async def cycles(self, count):
         """``count`` clock cycles."""
@@ -174,4 +174,4 @@ class Pins:
 
     async def drain(self, limit=5000):
         """Clock cycles until all is quiet."""
-        await self.until(lambda: self.bed.quiet, limit, "all ends quiet and the HUB idle")
+        await self.until(lambda: self.agents.quiet, limit, "all ends quiet and the HUB idle")

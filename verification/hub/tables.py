@@ -1,9 +1,12 @@
 """What a HUB knows between two events, and what each command does to it: docs/hub.md as plain Python.
 
 No time passes here: a command is obeyed in one step, or waits. ``model.py`` makes a whole HUB of it that does one thing
-after the other, ``cycle_model.py`` one that has a timing.
+after the other, ``cycle_model.py`` one that has a timing; ``reference.py`` judges a recording with it, and the benches
+of the centre and of the response unit take their answers from it. The only other description of what commands do is the
+fast HUB's (``sim/fast``).
 """
 
+import copy
 from typing import NamedTuple
 
 from nectar.hdl.hub.commands import (
@@ -111,6 +114,14 @@ class Tables:
         self.selected = 0
         self.counters = [[0] * len(CounterId) for _ in ports]
         self.sums = [0] * self.size
+
+    def copy(self):
+        """Others in the same state."""
+        return copy.deepcopy(self, {id(self.rows): self.rows})
+
+    def may_start(self, o):
+        """Whether there is room for a packet behind an output."""
+        return self.ready[o]
 
     def targets(self, port):
         """The outputs connected to an input."""
@@ -224,11 +235,11 @@ class Tables:
                 return Error.BUSY
             if self.lock[o] not in (None, port):
                 return Error.LOCKED
-        return Error.NOT_READY if row.op & TEST and not self.ready[o] else None
+        return Error.NOT_READY if row.op & TEST and not self.may_start(o) else None
 
     def _must_wait(self, port, row, param):
         if row.op == Op.AWAIT_READY_REPLY:
-            return not self.ready[param]
+            return not self.may_start(param)
         if row.group is Group.OPEN:
             return self._blocked(port, row, param) is not None
         return self.lock[param] not in (None, port)

@@ -14,7 +14,7 @@ from nectar.hdl.hub.monitor_map import Clear
 from nectar.hdl.hub.profile import HUB_PROFILES
 from nectar.hdl.link.symbol import ANY_HUB, Control, command, packet
 from nectar.verification import seeds
-from nectar.verification.hub.fuzz import HUB, REPLY_TIME, Noise, Watch, batch
+from nectar.verification.hub.fuzz import HUB, REPLY_TIME, Invariants, Noise, batch
 from nectar.verification.hub.harness import VALID, Harness
 from nectar.verification.hub.monitors import Agents, Endpoint, always, randomly, seven_of_eight
 from nectar.verification.hub.reference import judge
@@ -24,7 +24,7 @@ from nectar.verification.hub.traffic import Neighbour, audit, transactions
 #: Ports of the HUB: every day as in test_hub, which shares the compiled HUB, and at night.
 PORTS, NIGHTLY_PORTS = 5, 16
 #: Symbols for each profile, of which a tenth are legal; in the everyday regression and in the nightly one.
-EVERYDAY, NIGHTLY = 300_000, 20_000_000
+EVERYDAY, NIGHTLY = 200_000, 20_000_000
 #: Symbols after which the HUB is emptied and looked at.
 ROUND = 130_000
 CASES = [
@@ -44,7 +44,7 @@ def legal(profile, rng, count, ports):
     harness = Harness(ports, profile, HUB & 0x7F)
     gap, late = rng.choice([0, 0, 0.1, 0.3]), rng.choice([0.1, 0.5])
     takes = [rng.choice([always, seven_of_eight, randomly(rng, rng.choice([0.4, 0.7, 0.9]))]) for _ in range(ports)]
-    bed = Agents(
+    agents = Agents(
         [
             Neighbour(
                 port, rng, transactions(port, ports, HUB & 0x7F, rng, count), gap=gap, late=late, take=takes[port]
@@ -53,15 +53,15 @@ def legal(profile, rng, count, ports):
         ]
     )
     try:
-        harness.play(bed, lambda: bed.quiet, 200_000)
-        bed.endpoints[rng.randrange(ports)].then(audit(ports, HUB & 0x7F))
-        harness.play(bed, lambda: bed.quiet, 20_000)
+        harness.play(agents, lambda: agents.quiet, 200_000)
+        agents.endpoints[rng.randrange(ports)].then(audit(ports, HUB & 0x7F))
+        harness.play(agents, lambda: agents.quiet, 20_000)
     finally:
         harness.close()
-    assert all(end.done for end in bed.endpoints)
-    verdict = judge(bed.recording, HUB & 0x7F, profile.transfer)
+    assert all(end.done for end in agents.endpoints)
+    verdict = judge(agents.recording, HUB & 0x7F, profile.transfer)
     assert verdict.packets and verdict.grants and verdict.replies and verdict.locks
-    return sum(map(len, bed.recording.rx))
+    return sum(map(len, agents.recording.rx))
 
 
 @pytest.mark.parametrize("profile, ports, amount", CASES)
@@ -79,17 +79,17 @@ class Talk:
 
     def __init__(self, harness):
         self.harness = harness
-        self.bed = Agents([Endpoint() for _ in range(harness.ports)])
+        self.agents = Agents([Endpoint() for _ in range(harness.ports)])
 
     def send(self, streams):
         """Sends ``streams`` ({port: symbols}) until nothing moves any more; returns what came out of each port, as
         Departures."""
-        before = [len(tx) for tx in self.bed.recording.tx]
+        before = [len(tx) for tx in self.agents.recording.tx]
         for port, symbols in streams.items():
-            self.bed.endpoints[port].send(symbols)
-        begin = self.bed.now
-        self.harness.play(self.bed, lambda: self.bed.now > begin + 2 and self.bed.quiet, 50_000)
-        return [departures(tx[start:], port) for port, (tx, start) in enumerate(zip(self.bed.recording.tx, before))]
+            self.agents.endpoints[port].send(symbols)
+        begin = self.agents.now
+        self.harness.play(self.agents, lambda: self.agents.now > begin + 2 and self.agents.quiet, 50_000)
+        return [departures(tx[start:], port) for port, (tx, start) in enumerate(zip(self.agents.recording.tx, before))]
 
     def ask(self, port, op, param):
         """Gives a command at ``port`` that must be done; returns the value."""
@@ -130,9 +130,11 @@ def emptied(harness, manager):
         assert talk.ask(manager, Op.STATUS_ERRORS, port) > 0
     talk.ask(manager, Op.WATCHDOG_TIME_REPLY, WATCHDOG_DEFAULT)
     talk.ask(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
-    begin = talk.bed.now
+    begin = talk.agents.now
     harness.play(
-        talk.bed, lambda: talk.bed.recording.idle and talk.bed.recording.idle[-1] and talk.bed.now > begin + 2, 20_000
+        talk.agents,
+        lambda: talk.agents.recording.idle and talk.agents.recording.idle[-1] and talk.agents.now > begin + 2,
+        20_000,
     )
     for step in (1, harness.ports - 1):
         targets = {port: (port + step) % harness.ports for port in everyone}
@@ -163,7 +165,7 @@ def noise(profile, rng, ports):
                 talk.ask(manager, Op.ALLOW_SUPERVISOR_REPLY, port)
         talk.ask(manager, Op.WATCHDOG_TIME_REPLY, rng.choice([8, 10, 12]))
         noises = [Noise(port, ports, port == manager, rng) for port in range(ports)]
-        watch = Watch(ports)
+        watch = Invariants(ports)
         while watch.symbols < ROUND:
             share = rng.choice([0.3, 0.7, 1])
             ready = [rng.choice([0, 0.3, 0.7, 0.9, 1, 1]) for _ in range(ports)]
@@ -207,14 +209,14 @@ def test_hubs_of_all_sizes_work(profile, ports, count, record_property):
 
 
 def _watched(sent, cycles=20):
-    """A Watch of four ports for ``cycles``, at which input 0 has opened output 2 and sent data, and output 2 has
+    """Invariants of four ports for ``cycles``, at which input 0 has opened output 2 and sent data, and output 2 has
     sent ``sent`` at once."""
     lines = {0: command(Op.OPEN_REPLY, HUB, 2) + packet([0, 1, 2]), 1: packet([64, 65])}
     rx = array("H", bytes(2 * 4 * cycles))
     for port, line in lines.items():
         for at, symbol in enumerate(line):
             rx[4 * at + port] = VALID | symbol
-    watch = Watch(4)
+    watch = Invariants(4)
     watch.feed(rx, [[], [], list(enumerate(sent)), []])
     return watch
 

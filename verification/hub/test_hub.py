@@ -71,7 +71,7 @@ async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, l
     pins = Pins(dut, HUB)
     count = count * 16 // pins.ports
     rng = random.Random(random.getrandbits(64))
-    bed = await pins.reset(
+    agents = await pins.reset(
         [
             Neighbour(
                 port, rng, transactions(port, pins.ports, HUB, rng, count, longest), gap=gap, take=take(port), late=late
@@ -80,20 +80,20 @@ async def traffic(dut, count, *, gap=0.0, take=lambda port: always, longest=0, l
         ]
     )
     number = 0
-    while unasked and not all(end.done for end in bed.endpoints):
-        rng.choice(bed.endpoints).unasked(bed.now, number & 0xFF)
+    while unasked and not all(end.done for end in agents.endpoints):
+        rng.choice(agents.endpoints).unasked(agents.now, number & 0xFF)
         number += 1
         await pins.cycles(unasked)
-        assert bed.now < 200_000, "the traffic has come to a stop"
+        assert agents.now < 200_000, "the traffic has come to a stop"
     await pins.drain(200_000)
-    before = bed.now
-    bed.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
+    before = agents.now
+    agents.endpoints[rng.randrange(pins.ports)].then(audit(pins.ports, HUB))
     await pins.drain(20_000)
-    verdict = judge(bed.recording, HUB, profile_inside().transfer, commands_inside())
+    verdict = judge(agents.recording, HUB, profile_inside().transfer, commands_inside())
     cocotb.log.info(
         "%d cycles, then %d; %d packets, %d grants, %d locks, %d refused, %d replies, %d lost, %d errors",
         before,
-        bed.now - before,
+        agents.now - before,
         verdict.packets,
         verdict.grants,
         verdict.locks,

@@ -21,11 +21,11 @@ CLOSE_ALL = command(Op.CLOSE_ALL, ANY_HUB, 0)
 
 
 async def fresh(dut):
-    """A HUB out of reset with endpoints that answer nothing; returns (pins, bed)."""
+    """A HUB out of reset with endpoints that answer nothing; returns (pins, agents)."""
     pins = Pins(dut, HUB)
-    bed = await pins.reset([Endpoint(answer=None) for _ in range(pins.ports)])
+    agents = await pins.reset([Endpoint(answer=None) for _ in range(pins.ports)])
     await pins.cycles(2)
-    return pins, bed
+    return pins, agents
 
 
 def pairs(ports):
@@ -43,46 +43,46 @@ def derangement(ports):
             return found
 
 
-async def play(pins, bed, streams):
+async def play(pins, agents, streams):
     """Sends ``streams`` ({port: symbols}), all from the same cycle on, and waits until the HUB is idle; returns ({port:
     [cycle of each symbol]}, {port: [(cycle, symbol)] offered})."""
-    first = bed.now
-    before = [len(sent) for sent in bed.recording.tx]
+    first = agents.now
+    before = [len(sent) for sent in agents.recording.tx]
     for port, symbols in streams.items():
-        bed.endpoints[port].send(symbols)
+        agents.endpoints[port].send(symbols)
     await pins.drain()
     arrived = {
         port: [first + n for n, symbol in enumerate(symbols) if symbol is not None] for port, symbols in streams.items()
     }
     return arrived, [
-        [(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(bed.recording.tx, before)
+        [(item.offered, item.symbol) for item in sent[start:]] for sent, start in zip(agents.recording.tx, before)
     ]
 
 
-async def connect(pins, bed, connections):
+async def connect(pins, agents, connections):
     """Opens ``connections`` ({input: [outputs]})."""
     await play(
         pins,
-        bed,
+        agents,
         {i: [s for o in outputs for s in command(Op.OPEN_RETRY, HUB, o)] for i, outputs in connections.items()},
     )
 
 
-async def disconnect(pins, bed, inputs):
+async def disconnect(pins, agents, inputs):
     """Closes all connections of ``inputs``."""
-    await play(pins, bed, {i: CLOSE_ALL for i in inputs})
+    await play(pins, agents, {i: CLOSE_ALL for i in inputs})
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def set_up_and_transfer_takes_what_the_profile_says(dut):
     """H2: the start of a packet that follows its open at once leaves 10 cycles after it came (modern: 6), for every
     pair and every open."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     for op in OPENS:
         for i, o in pairs(pins.ports):
             stream = command(op, HUB, o) + packet([i, o]) + CLOSE_ALL
-            bed.endpoints[o].send([Control.READY])
-            arrived, offered = await play(pins, bed, {i: stream})
+            agents.endpoints[o].send([Control.READY])
+            arrived, offered = await play(pins, agents, {i: stream})
             first, *others = arrived[i][4:]
             # The close all behind the packet waits until it is complete, as every command does.
             whole = len(stream) - 4 - len(CLOSE_ALL)
@@ -97,9 +97,9 @@ async def set_up_and_transfer_takes_what_the_profile_says(dut):
 async def transfer_takes_what_the_profile_says(dut):
     """H3: on an established connection every symbol leaves 5 cycles after it came (modern: 3), for every pair, alone
     or in a stream."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     for i, o in pairs(pins.ports):
-        await connect(pins, bed, {i: [o]})
+        await connect(pins, agents, {i: [o]})
         stream = [
             random.randrange(256),
             None,
@@ -109,39 +109,39 @@ async def transfer_takes_what_the_profile_says(dut):
             None,
             random.randrange(256),
         ]
-        arrived, offered = await play(pins, bed, {i: stream})
+        arrived, offered = await play(pins, agents, {i: stream})
         symbols = [symbol for symbol in stream if symbol is not None]
         assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], symbols)], (
             f"{i} to {o}"
         )
-        await disconnect(pins, bed, [i])
+        await disconnect(pins, agents, [i])
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def all_ports_stream_at_once_without_gap(dut):
     """H3, H5: with every input connected to another output each carries a symbol a cycle, every one of them as late
     as the profile says."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     for _ in range(5):
         route = derangement(pins.ports)
-        await connect(pins, bed, {i: [o] for i, o in enumerate(route)})
+        await connect(pins, agents, {i: [o] for i, o in enumerate(route)})
         streams = {i: list(random.randbytes(300)) for i in range(pins.ports)}
-        arrived, offered = await play(pins, bed, streams)
+        arrived, offered = await play(pins, agents, streams)
         for i, o in enumerate(route):
             assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], (
                 f"{i} to {o}"
             )
-        await disconnect(pins, bed, range(pins.ports))
+        await disconnect(pins, agents, range(pins.ports))
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def all_ports_carry_packets_without_gap(dut):
     """H3, H15: the ready signal for a packet takes one cycle of the stream that goes the other way, and no more."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     route = derangement(pins.ports)
-    await connect(pins, bed, {i: [o] for i, o in enumerate(route)})
+    await connect(pins, agents, {i: [o] for i, o in enumerate(route)})
     streams = {i: packet(random.randbytes(200)) for i in range(pins.ports)}
-    arrived, offered = await play(pins, bed, streams)
+    arrived, offered = await play(pins, agents, streams)
     for i, o in enumerate(route):
         first = arrived[i][0] + profile().transfer
         assert [at for at, _ in offered[o]] == list(range(first, first + len(streams[i]) + 1)), f"{i} to {o}"
@@ -152,29 +152,29 @@ async def all_ports_carry_packets_without_gap(dut):
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def one_port_streams_to_all_others_without_gap(dut):
     """H10: a multicast to all other ports runs at a symbol a cycle, and every output gets it in the same cycle."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     for i in random.sample(range(pins.ports), min(4, pins.ports)):
         others = [o for o in range(pins.ports) if o != i]
-        await connect(pins, bed, {i: others})
+        await connect(pins, agents, {i: others})
         streams = {i: packet(random.randbytes(300))}
-        arrived, offered = await play(pins, bed, streams)
+        arrived, offered = await play(pins, agents, streams)
         for o in others:
             assert offered[o] == [(at + profile().transfer, symbol) for at, symbol in zip(arrived[i], streams[i])], (
                 f"{i} to {o}"
             )
-        await disconnect(pins, bed, [i])
+        await disconnect(pins, agents, [i])
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
 async def the_controller_sets_up_a_connection_in_every_cycle(dut):
     """H4: opens that arrive together at several ports are granted in consecutive cycles, one each."""
-    pins, bed = await fresh(dut)
+    pins, agents = await fresh(dut)
     for count in {min(8, pins.ports), pins.ports}:
         for _ in range(4):
             route = derangement(pins.ports)
             inputs = random.sample(range(pins.ports), count)
             streams = {i: command(Op.OPEN_RETRY, HUB, route[i]) + [0x55] * 2 + CLOSE_ALL for i in inputs}
-            arrived, offered = await play(pins, bed, streams)
+            arrived, offered = await play(pins, agents, streams)
             firsts = sorted(offered[route[i]][0][0] - arrived[i][4] for i in inputs)
             assert firsts == list(range(profile().setup_and_transfer, profile().setup_and_transfer + count))
 

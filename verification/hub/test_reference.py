@@ -24,17 +24,17 @@ _TRIES = [
 def record(seed, ports=5, count=15, make=CycleModel, limit=20000, **options):
     """Recording of random traffic through a HUB in Python, and of the error counters afterwards."""
     rng = seeds.rng(seed)
-    bed = Agents(
+    agents = Agents(
         [
             Neighbour(port, rng, transactions(port, ports, HUB, rng, count, longest=200), **options)
             for port in range(ports)
         ]
     )
     device = make(ports, HUB)
-    bed.simulate(device, limit)
-    bed.endpoints[seed % ports].then(audit(ports, HUB))
-    bed.simulate(device, limit + 2000)
-    return bed.recording
+    agents.simulate(device, limit)
+    agents.endpoints[seed % ports].then(audit(ports, HUB))
+    agents.simulate(device, limit + 2000)
+    return agents.recording
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +110,11 @@ def test_a_port_that_sends_torn_replies_or_odd_codes_is_found(torn):
 def test_an_offer_that_changes_before_it_is_taken_is_found():
     """docs/wire.md, pins: once valid is 1 both hold until the symbol is taken."""
     for second in (5, None):
-        bed = Agents([Endpoint(take=lambda cycle: False), Endpoint()])
-        bed.step([4, None], False)
-        bed.step([4, None], False)
+        agents = Agents([Endpoint(take=lambda cycle: False), Endpoint()])
+        agents.step([4, None], False)
+        agents.step([4, None], False)
         with pytest.raises(Violation, match="changed it in cycle 2"):
-            bed.step([second, None], False)
+            agents.step([second, None], False)
 
 
 # Faults in the streams: each must be found wherever it is made
@@ -335,14 +335,14 @@ def test_a_faulty_hub_is_found(faulty):
 
 def test_replies_that_wander_are_judged_by_the_connection():
     """H12: a reply that arrives at a port goes to the input connected to its output; without one it is counted."""
-    bed = Agents([Endpoint() for _ in range(3)])
-    bed.endpoints[0].send(command(Op.OPEN, HUB, 2), packet(b"abc"), [None] * 60, command(Op.CLOSE_ALL, ANY_HUB, 0))
-    bed.endpoints[2].send(
+    agents = Agents([Endpoint() for _ in range(3)])
+    agents.endpoints[0].send(command(Op.OPEN, HUB, 2), packet(b"abc"), [None] * 60, command(Op.CLOSE_ALL, ANY_HUB, 0))
+    agents.endpoints[2].send(
         [None] * 20, reply(Op.OPEN_RETRY_REPLY, neighbour_hub(2), 1), [None] * 100, reply(1, neighbour_hub(2), 2)
     )
-    bed.simulate(CycleModel(3, HUB), 500)
-    verdict = judge(bed.recording, HUB)
+    agents.simulate(CycleModel(3, HUB), 500)
+    verdict = judge(agents.recording, HUB)
     assert verdict.replies == 1 and verdict.lost == 1 and verdict.counters(2) == {CounterId.NO_ROUTE: 1}
-    bed.recording.rx[2] = [item for item in bed.recording.rx[2] if item[0] > 100]
+    agents.recording.rx[2] = [item for item in agents.recording.rx[2] if item[0] > 100]
     with pytest.raises(Violation, match="no business there"):
-        judge(bed.recording, HUB)
+        judge(agents.recording, HUB)

@@ -117,13 +117,13 @@ class Testbench:
         self.room, self.longest = room_inside(), longest_inside()
         #: Symbols that wait between an input queue and its head (docs/hub.md, "Input queue").
         self.beyond = 5 if profile_inside().pipelined else 0
-        self.bed = None
+        self.agents = None
         self._model = self._heard = self._said = self._departing = self._parsed = None
 
     async def start(self, take=always, answer=1, cycles=4):
         """Resets the HUB for ``cycles``; ``take`` and ``answer`` as in Endpoint, for all ports. The next cycle is the
         first behind the reset."""
-        self.bed = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)], cycles)
+        self.agents = await self.pins.reset([Endpoint(take, answer) for _ in range(self.ports)], cycles)
         self._model = Model(self.ports, HUB, commands=self.rows.values())
         self._heard = [0] * self.ports
         self._departing = [Departing(port) for port in range(self.ports)]
@@ -137,7 +137,7 @@ class Testbench:
     @property
     def ends(self):
         """The endpoints."""
-        return self.bed.endpoints
+        return self.agents.endpoints
 
     def some(self, count):
         """``count`` different ports, at random."""
@@ -164,11 +164,11 @@ class Testbench:
     async def rest(self, limit=5000):
         """Clock cycles until the HUB has been drained and says idle."""
         await self.drain(limit)
-        await self.pins.until(lambda: self.bed.recording.idle[-1], limit, "the HUB says idle")
+        await self.pins.until(lambda: self.agents.recording.idle[-1], limit, "the HUB says idle")
 
     def sent(self, port):
         """What the HUB has sent out of ``port``, taken apart."""
-        departing, tx = self._departing[port], self.bed.recording.tx[port]
+        departing, tx = self._departing[port], self.agents.recording.tx[port]
         departing.feed(tx[self._parsed[port] :])
         self._parsed[port] = len(tx)
         return departing.found
@@ -191,7 +191,7 @@ class Testbench:
 
     async def ask(self, port, op, param, limit=200):
         """Sends a command that wants a reply and waits for it; returns (done, value)."""
-        tx = self.bed.recording.tx[port]
+        tx = self.agents.recording.tx[port]
         before = len(self.replies(port))
         self.order(port, op, param)
         looked = 0
@@ -261,7 +261,7 @@ class Testbench:
         """Drains, lets the model that does one thing after the other do what has arrived since the last time, and
         compares all that came out."""
         await self.drain(limit)
-        recording = self.bed.recording
+        recording = self.agents.recording
         new = sorted(
             (at, port, symbol) for port in range(self.ports) for at, symbol in recording.rx[port][self._heard[port] :]
         )
@@ -275,7 +275,7 @@ class Testbench:
             hello = [list(frame) for frame, _ in got.replies if frame[0] in (HELLO, HELLO_ASK)]
             own = [list(frame) for frame, _ in got.replies if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
             passed = [list(frame) for frame, _ in got.replies if frame[1] != HUB]
-            where = f"port {port}, cycle {self.bed.now}, after {[(p, hex(s)) for _, p, s in new]}: "
+            where = f"port {port}, cycle {self.agents.now}, after {[(p, hex(s)) for _, p, s in new]}: "
             assert [item.symbol for item in got.data] == model.data[port], (
                 where + f"{got.data}, expected {model.data[port]}"
             )
@@ -321,7 +321,7 @@ class Testbench:
         await self.drain()
         for port in range(self.ports):
             assert self.data((port + 1) % self.ports)[-8:] == packet([port, 0xEE]) + CLOSE_ALL
-        return judge(self.bed.recording, HUB, profile_inside().transfer, self.rows.values()) if judged else None
+        return judge(self.agents.recording, HUB, profile_inside().transfer, self.rows.values()) if judged else None
 
     @staticmethod
     def foreign(port, op, param):

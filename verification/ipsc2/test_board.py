@@ -8,84 +8,84 @@ import pytest
 from nectar.hdl.ipsc2.formats import nibble, short_probe, word
 from nectar.hdl.ipsc2.node.registers import REG, Irq
 from nectar.verification.bench import Bench
-from nectar.verification.ipsc2.bed import CHANNELS, Bed, checksum, halves, message
+from nectar.verification.ipsc2.environment import CHANNELS, Environment, checksum, halves, message
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_message_leaves_by_its_channel_and_the_cpu_hears_of_it(dut):
     """docs/ipsc2-node.md, "A message", "Board": probe, halves, checksum with EOM; SENT; the pins of the router."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
-    await bed.write("IRQ_ENABLE", 1 << Irq.SENT)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
+    await environment.write("IRQ_ENABLE", 1 << Irq.SENT)
     for channel, count in ((0, 1), (0, 2), (0, 30), (1, 2), (7, 2)):
-        there = bed.neighbours[channel]
+        there = environment.neighbours[channel]
         words = message(count, 1 << channel)
         there.frames.clear()
-        await bed.send(words)
-        await bed.until("busy", 1 << channel)
-        assert not bed.clock.pin("idle") and not bed.clock.pin("held")
-        await bed.until("irq", 1)
-        await bed.until("busy", 0)
+        await environment.send(words)
+        await environment.until("busy", 1 << channel)
+        assert not environment.clock.pin("idle") and not environment.clock.pin("held")
+        await environment.until("irq", 1)
+        await environment.until("busy", 0)
         for _ in range(4):
-            await bed.step()
+            await environment.step()
         (probe, _), *rest = there.frames
         expected = halves(words)
         assert probe == 1 << channel
         assert rest == [*((half, 0) for half in expected), (checksum(1 << channel, expected), 1)]
         assert not there.skipped
-        await bed.write("IRQ_PENDING", 1 << Irq.SENT)
-        await bed.until("irq", 0)
-        await bed.until("idle", 1)
+        await environment.write("IRQ_PENDING", 1 << Irq.SENT)
+        await environment.until("irq", 0)
+        await environment.until("idle", 1)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def a_message_comes_in_by_a_channel_when_there_is_a_place(dut):
     """docs/ipsc2-node.md, "DMA": RDY goes back when the probe is in; ARRIVED when all is in memory; strobes stop."""
-    bed = Bed(dut, pause=0.15)
-    await bed.start()
-    await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
+    environment = Environment(dut, pause=0.15)
+    await environment.start()
+    await environment.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
     for channel, count in ((0, 1), (0, 20), (1, 2), (7, 2)):
-        there, probe = bed.neighbours[channel], 0 if channel == 7 else 1 << channel
+        there, probe = environment.neighbours[channel], 0 if channel == 7 else 1 << channel
         words = message(count, probe)
-        await bed.write("IN_HEAD_ADDRESS", 0x200)
-        await bed.write("IN_HEAD", 64)
+        await environment.write("IN_HEAD_ADDRESS", 0x200)
+        await environment.write("IN_HEAD", 64)
         there.nibbles.clear()
         there.sends.append(lambda probe=probe: short_probe(probe))
-        await bed.until("held", 1 << channel)
-        assert not bed.clock.pin("idle") and not bed.clock.pin("busy")
-        await ready(bed, channel)
+        await environment.until("held", 1 << channel)
+        assert not environment.clock.pin("idle") and not environment.clock.pin("busy")
+        await ready(environment, channel)
         data = halves(words)
         for half in data:
             there.sends.append(lambda half=half: word(half))
         there.sends.append(lambda probe=probe, data=data: word(checksum(probe, data), end=True))
-        await bed.until("irq", 1)
-        assert await bed.access(REG["IN_RESULT"].address) == 1 << 31 | count
-        assert [await bed.access(0x200 + 4 * place) for place in range(count)] == words
-        await bed.write("IN_HEAD", 0)
-        await bed.until("irq", 0)
-        assert not bed.clock.pin("held") and not bed.clock.pin("violation")
-    await bed.until("idle", 1)
+        await environment.until("irq", 1)
+        assert await environment.access(REG["IN_RESULT"].address) == 1 << 31 | count
+        assert [await environment.access(0x200 + 4 * place) for place in range(count)] == words
+        await environment.write("IN_HEAD", 0)
+        await environment.until("irq", 0)
+        assert not environment.clock.pin("held") and not environment.clock.pin("violation")
+    await environment.until("idle", 1)
 
 
-async def ready(bed, channel):
+async def ready(environment, channel):
     """Until a message has its circuit. Words may be sent behind a nibble: the line may pause."""
-    there = bed.neighbours[channel]
+    there = environment.neighbours[channel]
     while not (there.nibbles and there.nibbles[-1]):
-        await bed.step()
+        await environment.step()
     there.sends.append(lambda: nibble(0))
 
 
-async def receive(bed, channel, words):
+async def receive(environment, channel, words):
     """A message that has a circuit comes in whole, and there is a place for the next one."""
-    there, probe, data = bed.neighbours[channel], words[0] & 0xFFFF, halves(words)
-    await ready(bed, channel)
+    there, probe, data = environment.neighbours[channel], words[0] & 0xFFFF, halves(words)
+    await ready(environment, channel)
     there.sends += [lambda half=half: word(half) for half in data]
     there.sends.append(lambda: word(checksum(probe, data), end=True))
-    await bed.until("irq", 1)
-    assert await bed.access(REG["IN_RESULT"].address) == 1 << 31 | len(words)
-    assert [await bed.access(0x200 + 4 * place) for place in range(len(words))] == words
-    await bed.write("IN_HEAD", 64)
+    await environment.until("irq", 1)
+    assert await environment.access(REG["IN_RESULT"].address) == 1 << 31 | len(words)
+    assert [await environment.access(0x200 + 4 * place) for place in range(len(words))] == words
+    await environment.write("IN_HEAD", 64)
     there.nibbles.clear()
 
 
@@ -94,38 +94,38 @@ async def a_message_that_ends_while_it_waits_leaves_its_channel_free(dut):
     """docs/ipsc2.md, "An end before the circuit stands": a message on channel 0 waits for the node, which receives one
     from channel 1, and ends before that, with it, or behind it. The node gets nothing, or a message whose checksum is
     wrong; the next message on channel 0 arrives."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
-    await bed.write("IN_HEAD_ADDRESS", 0x200)
-    await bed.write("IN_HEAD", 64)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.write("IRQ_ENABLE", 1 << Irq.ARRIVED)
+    await environment.write("IN_HEAD_ADDRESS", 0x200)
+    await environment.write("IN_HEAD", 64)
     bad = REG["IN_RESULT"].field("bad").mask
     outcomes = {"gone": 0, "bad": 0}
     for nibbles in range(2, 20):
         for pause in 0, 0.1:
-            bed.pause = pause
-            bed.neighbours[1].sends.append(lambda: short_probe(2))
-            await ready(bed, 1)
-            bed.neighbours[0].sends.append(lambda: short_probe(1))
-            await bed.until("held", 3)
-            bed.neighbours[0].sends += [lambda: nibble(0)] * nibbles
-            bed.neighbours[0].sends.append(lambda: word(random.getrandbits(16), end=True))
-            await receive(bed, 1, message(1, 2))
-            await bed.until("held", 0)
+            environment.pause = pause
+            environment.neighbours[1].sends.append(lambda: short_probe(2))
+            await ready(environment, 1)
+            environment.neighbours[0].sends.append(lambda: short_probe(1))
+            await environment.until("held", 3)
+            environment.neighbours[0].sends += [lambda: nibble(0)] * nibbles
+            environment.neighbours[0].sends.append(lambda: word(random.getrandbits(16), end=True))
+            await receive(environment, 1, message(1, 2))
+            await environment.until("held", 0)
             for _ in range(40):
-                await bed.step()
+                await environment.step()
             outcome = "gone"
-            if bed.clock.pin("irq"):
+            if environment.clock.pin("irq"):
                 outcome = "bad"
-                assert await bed.access(REG["IN_RESULT"].address) & (bad | 1 << 31 | 3) == bad | 1 << 31 | 1
-                assert await bed.access(0x200) == 1
-                await bed.write("IN_HEAD", 64)
+                assert await environment.access(REG["IN_RESULT"].address) & (bad | 1 << 31 | 3) == bad | 1 << 31 | 1
+                assert await environment.access(0x200) == 1
+                await environment.write("IN_HEAD", 64)
             outcomes[outcome] += 1
-            await bed.until("idle", 1)
-            bed.neighbours[0].nibbles.clear()
-            bed.neighbours[0].sends.append(lambda: short_probe(1))
-            await receive(bed, 0, message(2))
-            await bed.until("held", 0)
+            await environment.until("idle", 1)
+            environment.neighbours[0].nibbles.clear()
+            environment.neighbours[0].sends.append(lambda: short_probe(1))
+            await receive(environment, 0, message(2))
+            await environment.until("held", 0)
     assert min(outcomes.values()) > 5, outcomes
 
 
@@ -133,29 +133,29 @@ async def a_message_that_ends_while_it_waits_leaves_its_channel_free(dut):
 async def a_message_that_the_cpu_gives_up_ends_for_its_neighbour(dut):
     """docs/ipsc2-node.md, "Serializer": at any time from the grant on: what has left ends with the checksum with all
     bits inverted; the channel is free and the next message leaves."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
-    await bed.write("IRQ_ENABLE", 1 << Irq.SENT | 1 << Irq.ABORTED)
-    there, left = bed.neighbour, 0
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
+    await environment.write("IRQ_ENABLE", 1 << Irq.SENT | 1 << Irq.ABORTED)
+    there, left = environment.neighbour, 0
     for wait in range(40):
         there.frames.clear()
-        await bed.send(message(3))
+        await environment.send(message(3))
         for _ in range(wait):
-            await bed.step()
-        await bed.write("CONTROL", REG["CONTROL"].field("abort").mask)
-        await bed.until("irq", 1)
-        assert await bed.access(REG["IRQ_PENDING"].address) == 1 << Irq.ABORTED
-        await bed.write("IRQ_PENDING", 1 << Irq.ABORTED)
-        await bed.until("idle", 1)
+            await environment.step()
+        await environment.write("CONTROL", REG["CONTROL"].field("abort").mask)
+        await environment.until("irq", 1)
+        assert await environment.access(REG["IRQ_PENDING"].address) == 1 << Irq.ABORTED
+        await environment.write("IRQ_PENDING", 1 << Irq.ABORTED)
+        await environment.until("idle", 1)
         if there.frames:
             left += 1
             (probe, _), *data, last = there.frames
             assert probe == 1 and last == (checksum(1, [half for half, _ in data]) ^ 0xFFFF, 1)
-        await bed.send(message(1))
-        await bed.until("irq", 1)
-        await bed.write("IRQ_PENDING", 1 << Irq.SENT)
-        await bed.until("idle", 1)
+        await environment.send(message(1))
+        await environment.until("irq", 1)
+        await environment.write("IRQ_PENDING", 1 << Irq.SENT)
+        await environment.until("idle", 1)
         assert not there.skipped
     assert left
 
@@ -163,130 +163,130 @@ async def a_message_that_the_cpu_gives_up_ends_for_its_neighbour(dut):
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def what_leads_nowhere_is_refused(dut):
     """docs/ipsc2-node.md, "What can go wrong": probe 0, and one for a channel that there is not; nothing is sent."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
-    await bed.write("IRQ_ENABLE", 1 << Irq.REFUSED)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
+    await environment.write("IRQ_ENABLE", 1 << Irq.REFUSED)
     for probe in (0, *(1 << n | 1 for n in range(16) if n not in CHANNELS)):
-        await bed.send([probe])
-        await bed.until("irq", 1, limit=100)
-        await bed.write("IRQ_PENDING", 1 << Irq.REFUSED)
-        assert not bed.clock.pin("busy") and await bed.access(REG["STATUS"].address) == 0
-    assert not any(neighbour.frames for neighbour in bed.neighbours.values())
+        await environment.send([probe])
+        await environment.until("irq", 1, limit=100)
+        await environment.write("IRQ_PENDING", 1 << Irq.REFUSED)
+        assert not environment.clock.pin("busy") and await environment.access(REG["STATUS"].address) == 0
+    assert not any(neighbour.frames for neighbour in environment.neighbours.values())
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def the_cpu_has_the_pins_of_the_bus(dut):
     """docs/ipsc2-node.md, "Bus": each line of address and data, each byte; what is neither memory nor a register, and a
     part of a register, is an error; nothing is read or written then."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
     memory = {4 * place: random.getrandbits(32) for place in {0, *(1 << bit for bit in range(10)), 1023, 700}}
     for address, value in memory.items():
-        await bed.access(address, 1, value)
+        await environment.access(address, 1, value)
     for _ in range(150):
         address, value, select = random.choice([*memory]), random.getrandbits(32), random.getrandbits(4)
         how = random.randrange(4)
         if how == 0:
             hole = random.choice([address | 1 << random.randrange(12, 24), (address | 0xFFF000) ^ 1 << 13])
             write = random.getrandbits(1)
-            assert await bed.access(hole, write, value, error=1) == 0
+            assert await environment.access(hole, write, value, error=1) == 0
         elif how == 1:
             write = random.getrandbits(1)
-            assert await bed.access(REG["IN_HEAD_ADDRESS"].address, write, value, random.randrange(15), 1) == 0
+            assert await environment.access(REG["IN_HEAD_ADDRESS"].address, write, value, random.randrange(15), 1) == 0
         elif how == 2:
             mask = sum(0xFF << 8 * lane for lane in range(4) if select >> lane & 1)
             memory[address] = memory[address] & ~mask | value & mask
-            assert await bed.access(address, 1, value, select) == 0
-        assert await bed.access(address + random.randrange(4), 0, value, select) == memory[address]
-        assert not bed.clock.pin("irq")
+            assert await environment.access(address, 1, value, select) == 0
+        assert await environment.access(address + random.randrange(4), 0, value, select) == memory[address]
+        assert not environment.clock.pin("irq")
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def what_the_formats_do_not_allow_is_told_for_its_channel(dut):
     """docs/ipsc2.md, "Pins of the router": ``violation``."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
     for _ in range(8):
-        await bed.step()
-    for channel, neighbour in bed.neighbours.items():
+        await environment.step()
+    for channel, neighbour in environment.neighbours.items():
         for pair in (1, 2):
             told = 0
             neighbour.sends.append(lambda pair=pair: [pair])
             for _ in range(12):
-                await bed.step()
-                await bed.clock.settle()
-                told |= bed.clock.pin("violation")
+                await environment.step()
+                await environment.clock.settle()
+                told |= environment.clock.pin("violation")
             assert told == 1 << channel
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def the_timer_counts_the_edges_that_were_left_out(dut):
     """docs/ipsc2-node.md, "Board", "Registers": ``slept`` goes into TIMER_NOW, ``wake_in`` is what may be left out."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.until("idle", 1)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.until("idle", 1)
     ones = (1 << 32) - 1
-    assert bed.clock.pin("wake_in") == ones
+    assert environment.clock.pin("wake_in") == ones
     for _ in range(40):
-        before, begun = await bed.access(REG["TIMER_NOW"].address), bed.cycle
+        before, begun = await environment.access(REG["TIMER_NOW"].address), environment.cycle
         slept = random.choice([random.getrandbits(32), 1 << random.randrange(32)])
-        bed.clock.drive(slept=slept)
-        await bed.step()
-        bed.clock.drive(slept=0)
-        after = await bed.access(REG["TIMER_NOW"].address)
-        read = bed.cycle - 2  # the edge behind it is the first one that TIMER_NOW counts on from what was read
+        environment.clock.drive(slept=slept)
+        await environment.step()
+        environment.clock.drive(slept=0)
+        after = await environment.access(REG["TIMER_NOW"].address)
+        read = environment.cycle - 2  # the edge behind it is the first one that TIMER_NOW counts on from what was read
         assert (after - before) & ones == (read + 2 - begun + slept) & ones
         ahead = random.choice([random.randrange(40, 1 << 32), 1 << random.randrange(6, 32)])
-        await bed.write("TIMER_COMPARE", (after + ahead) & ones)
-        await bed.clock.settle()
+        await environment.write("TIMER_COMPARE", (after + ahead) & ones)
+        await environment.clock.settle()
         for _ in range(2):
-            assert bed.clock.pin("wake_in") == ahead - (bed.cycle - read) - 1
-            await bed.step()
-            await bed.clock.settle()
-        await bed.write("TIMER_STOP", 0)
-        await bed.clock.settle()
-        assert bed.clock.pin("wake_in") == ones
+            assert environment.clock.pin("wake_in") == ahead - (environment.cycle - read) - 1
+            await environment.step()
+            await environment.clock.settle()
+        await environment.write("TIMER_STOP", 0)
+        await environment.clock.settle()
+        assert environment.clock.pin("wake_in") == ones
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def without_a_tick_the_channels_stand_still_and_the_bus_works(dut):
     """docs/ipsc2-node.md, "Bus": what the lines carry changes in cycles with a tick only."""
-    bed = Bed(dut)
-    await bed.start()
-    await bed.send(message(40))
-    await bed.until("busy", 1)
+    environment = Environment(dut)
+    await environment.start()
+    await environment.send(message(40))
+    await environment.until("busy", 1)
     for _ in range(50):
-        await bed.step()
-    bed.ticks = False
-    await bed.step()
+        await environment.step()
+    environment.ticks = False
+    await environment.step()
     pins = [f"channel_0__tx__{name}" for name in ("data", "strobe")] + ["busy", "held"]
-    await bed.clock.settle()
-    before = [bed.clock.pin(name) for name in pins]
+    await environment.clock.settle()
+    before = [environment.clock.pin(name) for name in pins]
     for address in range(0x300, 0x340, 4):
-        await bed.access(address, 1, address)
-        assert await bed.access(address) == address
-        assert [bed.clock.pin(name) for name in pins] == before
-    bed.ticks = True
-    await bed.until("busy", 0)
+        await environment.access(address, 1, address)
+        assert await environment.access(address) == address
+        assert [environment.clock.pin(name) for name in pins] == before
+    environment.ticks = True
+    await environment.until("busy", 0)
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def software_resets_node_and_router(dut):
     """docs/ipsc2-node.md, "DMA": CONTROL with reset frees a circuit whose destination is never ready."""
-    bed = Bed(dut)
-    await bed.start()
-    bed.neighbour.sends.append(lambda: short_probe(2))  # to channel 1, at which nobody is ready
-    await bed.send(message(4))
-    await bed.until("held", 1)
-    await bed.until("busy", 3)
-    await bed.write("CONTROL", REG["CONTROL"].field("reset").mask)
-    await bed.until("busy", 0, limit=2)
-    assert not bed.clock.pin("held") and await bed.access(REG["STATUS"].address) == 0
-    assert bed.neighbour.skipped <= 1
-    await bed.until("idle", 1)
+    environment = Environment(dut)
+    await environment.start()
+    environment.neighbour.sends.append(lambda: short_probe(2))  # to channel 1, at which nobody is ready
+    await environment.send(message(4))
+    await environment.until("held", 1)
+    await environment.until("busy", 3)
+    await environment.write("CONTROL", REG["CONTROL"].field("reset").mask)
+    await environment.until("busy", 0, limit=2)
+    assert not environment.clock.pin("held") and await environment.access(REG["STATUS"].address) == 0
+    assert environment.neighbour.skipped <= 1
+    await environment.until("idle", 1)
 
 
 def board():

@@ -111,7 +111,7 @@ async def open_retry_waits_until_the_output_is_free_and_holds_what_follows(scene
             and scene.readies(source) == done
             and len(scene.replies(source)) == answered
         )
-        assert not scene.bed.recording.idle[-1], "a command that waits is under way"
+        assert not scene.agents.recording.idle[-1], "a command that waits is under way"
         assert await scene.owner(target, owner) == owner
         scene.send(owner, packet([op, 2]), CLOSE_ALL)
         await scene.drain()

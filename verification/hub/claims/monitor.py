@@ -180,7 +180,7 @@ async def the_hub_is_awake_while_it_records(scene):
     manager = random.randrange(scene.ports)
     await record(scene, manager)
     await scene.run(500)
-    idle = scene.bed.recording.idle
+    idle = scene.agents.recording.idle
     assert not any(idle[-400:])
     assert await read(scene, manager) == []
     await scene.rest()

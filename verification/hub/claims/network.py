@@ -82,11 +82,11 @@ async def a_reply_steals_cycles_between_the_symbols_of_a_stream(scene):
             scene.send(target, reply(1, neighbour_hub(target), sent))
             sent += 1
         scene.send(target, back[place : place + 90])
-    start = scene.bed.now
+    start = scene.agents.now
     await scene.drain()
     assert scene.data(target) == there and scene.data(source) == back
     assert scene.replies(source) == [[1, neighbour_hub(target), n] for n in range(sent)]
-    came = [at for at, symbol in scene.bed.recording.rx[target] if at >= start and symbol == Control.REPLY]
+    came = [at for at, symbol in scene.agents.recording.rx[target] if at >= start and symbol == Control.REPLY]
     for at, (_, item) in zip(came, scene.sent(source).replies):
         assert item.offered - (at + 3) <= REPLY_CYCLES, "nobody else has a reply, so it waits for no turn"
     offered = [item.offered for item in scene.sent(source).data if item.offered >= start]
@@ -109,7 +109,7 @@ async def neither_data_nor_connections_block_a_reply(scene):
     scene.order(target, Op.OPEN_RETRY, slow)
     scene.send(feeder, packet(bytes(50)))
     await scene.run(100)
-    begin = scene.bed.now
+    begin = scene.agents.now
     scene.send(target, reply(1, neighbour_hub(target), 5))
     await scene.run(4 + REPLY_CYCLES + 4)
     frame, item = scene.sent(source).replies[0]
@@ -157,7 +157,7 @@ async def close_all_does_not_overtake_data(scene):
     scene.send(source, first, CLOSE_ALL)
     scene.send(waiting, command(Op.OPEN_RETRY, HUB, target), second, CLOSE_ALL)
     await scene.run(150)
-    taken = scene.bed.now
+    taken = scene.agents.now
     scene.ends[target].take = lambda cycle: cycle < taken + len(first) + 2 or cycle > taken + 200
     await scene.run(150)
     assert len(scene.data(target)) == len(first) + 2, (
@@ -176,7 +176,7 @@ async def nothing_slips_through_behind_a_close_all(scene):
     source, first, second = scene.some(3)
     for stalls in (0, 1, 2, 3, 5, 20):
         before = len(scene.data(first)), len(scene.data(second))
-        begin = scene.bed.now
+        begin = scene.agents.now
         scene.ends[first].take = lambda cycle, end=begin + 30 + stalls: not end - stalls <= cycle < end
         scene.order(source, Op.OPEN_RETRY, first)
         scene.send(source, [None] * 18, CLOSE_ALL, packet([0xBB]))
@@ -199,7 +199,7 @@ async def the_ready_bit_lives_as_the_paper_says(scene):
     delay = None
     for offset in (None, *range(-10, 11)):
         # Before: the bit is 1. The ready signal arrives ``offset`` cycles after the start is offered at the output.
-        begin, count = scene.bed.now, len(scene.data(target))
+        begin, count = scene.agents.now, len(scene.data(target))
         scene.send(source, command(Op.TEST_OPEN_RETRY, HUB, target), stream)
         if offset is not None:
             scene.send(target, [None] * (delay + offset), [int(Control.READY)])
@@ -277,7 +277,7 @@ async def a_flood_of_starts_leaves_the_far_end_ready(scene):
         scene.send(port, [int(Control.START)] * 300)
     await scene.drain()
     for port in range(scene.ports):
-        last = scene.bed.recording.rx[port][-1][0]
+        last = scene.agents.recording.rx[port][-1][0]
         assert sum(item.offered > last + 3 for item in scene.sent(port).readies) >= 15
         assert scene.readies(port) <= 300
     await scene.finish(judged=False)
@@ -404,8 +404,8 @@ async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
         scene.send(sources[1], command(Op.OPEN_RETRY_REPLY, HUB, target), packet([2]), CLOSE_ALL)
         await scene.rest()
         await scene.run(pause)
-        assert not pause or all(scene.bed.recording.idle[-pause:])
-        begin = scene.bed.now
+        assert not pause or all(scene.agents.recording.idle[-pause:])
+        begin = scene.agents.now
         for source in sources:
             scene.send(
                 source,
@@ -418,7 +418,7 @@ async def what_happens_does_not_depend_on_how_long_the_hub_was_idle(scene):
         seen.append(
             [
                 [(item.symbol, item.offered - begin) for item in tx if item.offered >= begin]
-                for tx in scene.bed.recording.tx
+                for tx in scene.agents.recording.tx
             ]
         )
     assert all(one == seen[0] for one in seen)
@@ -440,6 +440,6 @@ async def a_reset_in_the_middle_leaves_nothing_behind(scene):
     await scene.run(random.randrange(20, 200))
     await scene.start()
     await scene.rest()
-    assert not any(scene.bed.recording.tx)
+    assert not any(scene.agents.recording.tx)
     verdict = await scene.finish()
     assert not any(verdict.errors)

@@ -51,7 +51,7 @@ async def one_cycle_of_reset_is_enough_and_the_next_cycle_may_bring_the_first_sy
             scene.send(port, command(Op.OPEN_REPLY, HUB, (port + 1) % scene.ports), packet([port]), CLOSE_ALL)
         await scene.rest()
         stale += sum(symbol is not None for symbol in scene.pins.stale)
-        assert not scene.bed.recording.idle[0], "idle while the reset is carried out"
+        assert not scene.agents.recording.idle[0], "idle while the reset is carried out"
         for port in range(scene.ports):
             target = (port + 1) % scene.ports
             assert scene.replies(port) == [[Op.OPEN_REPLY, HUB, target]] and scene.readies(port) == 1, (
@@ -71,8 +71,8 @@ async def a_reset_is_over_when_idle_rises(scene):
         await scene.rest()
         await scene.start(cycles=cycles)
         await scene.run(1)
-        assert list(scene.bed.recording.idle) == [0]
-        await scene.pins.until(lambda: scene.bed.recording.idle[-1], 40 * scene.ports, "the HUB says idle")
+        assert list(scene.agents.recording.idle) == [0]
+        await scene.pins.until(lambda: scene.agents.recording.idle[-1], 40 * scene.ports, "the HUB says idle")
     await scene.finish()
 
 
@@ -80,7 +80,7 @@ async def a_reset_is_over_when_idle_rises(scene):
 async def loop_back_withdraws_a_symbol_that_the_fiber_has_not_taken(scene):
     """docs/wire.md, pins, and docs/hub.md, loop back: a reply of which the fiber has taken a part is cut there."""
     manager, looped = scene.some(2)
-    sent = scene.bed.recording.tx[looped]
+    sent = scene.agents.recording.tx[looped]
     scene.ends[looped].take = lambda cycle: len(sent) < 2
     scene.order(looped, Op.ECHO_REPLY, 0x55)
     await scene.run(50)

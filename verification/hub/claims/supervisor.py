@@ -135,14 +135,14 @@ async def a_looped_port_receives_what_it_sends(scene):
     scene.order(looped, Op.OPEN, manager)
     await scene.drain()
     assert await scene.ask(manager, Op.LOOP_BACK_REPLY, FORCE | looped) == (True, looped)
-    before = len(scene.bed.recording.tx[looped])
+    before = len(scene.agents.recording.tx[looped])
     back = packet([1, 2, 3]) + scene.foreign(looped, Op.OPEN_REPLY, 5)
     scene.order(manager, Op.OPEN, looped)
     scene.send(manager, back)
     scene.send(looped, command(Op.CLOSE_MINE, HUB, 0), packet([9]), READY * 3)
     await scene.drain()
     assert scene.data(manager) == back, "the echo of the test packet"
-    assert len(scene.bed.recording.tx[looped]) == before and await scene.owner(manager, manager) == looped
+    assert len(scene.agents.recording.tx[looped]) == before and await scene.owner(manager, manager) == looped
     scene.send(manager, CLOSE_ALL)
     await scene.drain()
     assert scene.data(manager) == back + CLOSE_ALL, "close all takes both connections down"
@@ -262,10 +262,10 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(scene):
     scene.send(one, reply(HELLO, 9, 0, done=False))
     scene.send(two, [int(Control.REPLY), 1])
     await scene.drain()
-    before = [len(tx) for tx in scene.bed.recording.tx]
+    before = [len(tx) for tx in scene.agents.recording.tx]
     scene.order(manager, Op.RESET_HUB, 0x55)
     await scene.rest()
-    assert [len(tx) for tx in scene.bed.recording.tx] == before
+    assert [len(tx) for tx in scene.agents.recording.tx] == before
     for port in range(scene.ports):
         assert await flags(scene, port, manager) == Flag.ENABLED | Flag.SUPERVISOR | Flag.READY
         for op, value in (

@@ -22,10 +22,10 @@ async def set_time(scene, manager):
 
 async def until(scene, happened):
     """Runs until ``await happened()``; returns the cycles that it took, at most three times the watchdog's time."""
-    begin = scene.bed.now
+    begin = scene.agents.now
     while not await happened():
-        assert scene.bed.now - begin < 3 * TIME, "the watchdog has not acted"
-    return scene.bed.now - begin
+        assert scene.agents.now - begin < 3 * TIME, "the watchdog has not acted"
+    return scene.agents.now - begin
 
 
 def timely(cycles):
@@ -112,9 +112,9 @@ async def a_command_that_waits_is_given_up_in_time(scene):
             await scene.run(30)
         before = len(scene.replies(source))
         scene.send(source, command(op, HUB, target), packet([1]), command(Op.ECHO_REPLY, HUB, 2))
-        begin = scene.bed.now
+        begin = scene.agents.now
         await scene.pins.until(lambda: len(scene.replies(source)) > before, 3 * TIME, "the command is given up")
-        assert timely(scene.bed.now - begin), f"{op!r} was given up after {scene.bed.now - begin} cycles"
+        assert timely(scene.agents.now - begin), f"{op!r} was given up after {scene.agents.now - begin} cycles"
         await scene.run(60)
         assert scene.replies(source)[before:] == [[op & ~1, HUB, Error.GIVEN_UP], [Op.ECHO_REPLY, HUB, 2]], (
             "what follows goes on"
@@ -141,13 +141,13 @@ async def commands_that_wait_behind_one_another_are_given_up_one_in_twice_of_the
     ops = [Op.OPEN_RETRY_REPLY, Op.TEST_OPEN_RETRY_REPLY, Op.OPEN_RETRY_REPLY]
     for op in ops:
         scene.send(source, command(op, HUB, target), packet([1, 2, 3]))
-    begin = scene.bed.now
+    begin = scene.agents.now
     for number, op in enumerate(ops):
         await scene.pins.until(
             lambda count=number: len(scene.replies(source)) > count, 3 * TIME, "the next is given up"
         )
         assert scene.replies(source)[number:] == [[op & ~1, HUB, Error.GIVEN_UP]]
-        cycles, begin = scene.bed.now - begin, scene.bed.now
+        cycles, begin = scene.agents.now - begin, scene.agents.now
         assert timely(cycles), f"number {number} was given up after {cycles} cycles"
     await scene.run(30)
     assert await scene.done(manager, Op.STATUS_QUEUE, source) == 0
@@ -254,7 +254,7 @@ async def idle_tells_whether_the_watchdog_watches_something(scene):
     for frame in (command(Op.OPEN, HUB, target), command(Op.LOCK, HUB, target), command(Op.OPEN, HUB, target)[:2]):
         scene.send(source, frame)
         await scene.run(200)
-        assert not any(scene.bed.recording.idle[-100:])
-        await scene.pins.until(lambda: scene.bed.recording.idle[-1], 3 * TIME, "idle again")
+        assert not any(scene.agents.recording.idle[-100:])
+        await scene.pins.until(lambda: scene.agents.recording.idle[-1], 3 * TIME, "idle again")
     scene.send(source, [int(Control.END)], CLOSE_ALL)
     await scene.finish(judged=False)

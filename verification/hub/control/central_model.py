@@ -1,11 +1,13 @@
-"""Model of the HUB's centre (hdl/hub/control/central.py), which does one command at once, and what each command makes
-happen at its pins.
+"""Model of the HUB's centre (hdl/hub/control/central.py): the tables of ``hub/tables.py`` as its pins show them, and
+what each command makes happen at its pins.
 
 Source: docs/hub.md, docs/commands.md; what is recorded: docs/monitor.md.
 """
 
-from nectar.hdl.hub.commands import BY_OPCODE, FORCE, RETRY, STATUS_IN_USE, TEST, Error, Group, Op
+from nectar.hdl.hub.commands import FORCE, TEST, Group, Op
 from nectar.hdl.hub.monitor_map import Event
+
+from ..tables import Tables
 
 __all__ = ["PULSES", "UNKNOWN", "Model", "decision", "effects"]
 
@@ -50,18 +52,22 @@ _ONCE = {
 }
 
 
-class Model:
+class Model(Tables):
     """State of the HUB's centre; ``execute`` does one command at once."""
 
     def __init__(self, ports):
-        self.ports = ports
-        self.opened, self.locked = {}, {}
-        self.ready = [True] * ports
-        self.enabled = [True] * ports
-        self.allowed = [True] * ports
-        self.looped = [False] * ports
+        super().__init__(ports, 0)
         self.starting = set()  # outputs that a start is on its way to
-        self.log, self.select = 20, 0
+
+    @property
+    def opened(self):
+        """{output: input} of the connections."""
+        return {o: i for o, i in enumerate(self.owner) if i is not None}
+
+    @property
+    def locked(self):
+        """{output: input} of the locks."""
+        return {o: i for o, i in enumerate(self.lock) if i is not None}
 
     def state(self):
         """What the pins show of it, by name of pin."""
@@ -69,159 +75,36 @@ class Model:
         def mask(bits):
             return sum(bool(bit) << n for n, bit in enumerate(bits))
 
-        ports = range(self.ports)
+        ports = range(self.size)
         return {
-            **{f"targets__{n}": sum((i == n) << o for o, i in self.opened.items()) for n in ports},
+            **{f"targets__{n}": sum(1 << o for o in self.targets(n)) for n in ports},
             "connected": sum(1 << o for o in self.opened),
             "enabled": mask(self.enabled),
             "looped": mask(self.looped),
-            "holding": mask(n in self.opened.values() or n in self.locked.values() for n in ports),
-            "watchdog_log": self.log,
-            "select": self.select,
-            **{
-                f"flags__{n}": self.enabled[n]
-                | self.looped[n] << 1
-                | self.allowed[n] << 2
-                | self.ready[n] << 3
-                | (n in self.opened) << 4
-                | (n in self.locked) << 5
-                for n in ports
-            },
+            "holding": mask(n in self.owner or n in self.lock for n in ports),
+            "watchdog_log": self.watchdog,
+            "select": self.selected,
+            **{f"flags__{n}": self.flags(n) for n in ports},
         }
 
     def execute(self, port, op, param, facts):
         """(error, value). ``facts``: what the answers to questions about ports are, by opcode and port."""
-        if op & 0x80:
-            return self._supervise(port, op, param, facts)
-        if op in UNKNOWN:
-            return Error.UNKNOWN, None
-        bad = param >= self.ports
-        if op in range(8) or op in LOCKS:
-            return self._take(port, op, param), param
-        if op == Op.UNLOCK_MINE:
-            self.locked = {o: i for o, i in self.locked.items() if i != port}
-            return 0, param
-        if BY_OPCODE[op].group is Group.ECHO or op == Op.FLUSH_REPLY:
-            return 0, {Op.IDENTITY_REPLY: port, Op.SIZE_REPLY: self.ports}.get(op, param)
-        if bad:
-            return Error.BAD_PORT, None
-        if op in (Op.UNLOCK, Op.UNLOCK_REPLY):
-            if self.locked.get(param) != port:
-                return Error.NOT_MINE, None
-            del self.locked[param]
-            return 0, param
-        if op == Op.AWAIT_READY_REPLY:
-            return (0 if self.may_start(param) else Error.GIVEN_UP), param
-        if op in (Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY):
-            if self.opened.get(param) != port and not (op == Op.REPAIR_READY and param == port):
-                return Error.NOT_MINE, None
-            if op != Op.REPAIR_READY:
-                self.ready[param] = op == Op.RAISE_READY
-            return 0, param
-
-        def holder(table):
-            return STATUS_IN_USE | table[param] if param in table else 0
-
-        return 0, {
-            Op.STATUS_OUTPUT: lambda: holder(self.opened),
-            Op.STATUS_LOCK: lambda: holder(self.locked),
-            Op.STATUS_INPUT: lambda: list(self.opened.values()).count(param),
-            Op.STATUS_READY: lambda: self.ready[param],
-        }.get(op, lambda: min(255, facts[op][param]))()
+        self._facts = facts
+        self.sums = [min(255, errors) for errors in facts[Op.STATUS_ERRORS]]
+        self.neighbour = list(zip(facts[Op.STATUS_NEIGHBOUR], facts[Op.STATUS_KIND]))
+        done, value = self.obey(port, op, param, give_up=True)
+        return (0, value) if done else (value, None)
 
     def may_start(self, o):
         """Whether there is room for a packet behind the output."""
         return self.ready[o] and o not in self.starting
 
-    def _take(self, port, op, o):
-        """Open or lock: the error, or 0."""
-        retry, test = op & RETRY, op & TEST
-        if o >= self.ports or o == port:
-            return Error.BAD_PORT
-        if not self.enabled[o]:
-            return Error.DISABLED
-        shut = self.locked.get(o, port) != port
-        if op in LOCKS:
-            if shut:
-                return Error.GIVEN_UP if retry else Error.LOCKED
-            if not test:
-                self.locked[o] = port
-            return 0
-        if self.opened.get(o) != port:
-            if o in self.opened:
-                return Error.GIVEN_UP if retry else Error.BUSY
-            if shut:
-                return Error.GIVEN_UP if retry else Error.LOCKED
-        if test and not self.may_start(o):
-            return Error.GIVEN_UP if retry else Error.NOT_READY
-        self.opened[o] = port
-        return 0
+    def queue_level(self, port):
+        """Symbols in an input queue."""
+        return self._facts[Op.STATUS_QUEUE][port]
 
-    def _vacate(self, p):
-        self.opened = {o: i for o, i in self.opened.items() if p not in (o, i)}
-        self.locked = {o: i for o, i in self.locked.items() if i != p}
-
-    def _supervise(self, port, op, param, facts):
-        if not self.allowed[port]:
-            return Error.NOT_ALLOWED, None
-        p, force = param & 0x7F, bool(param & FORCE)
-        forced = (
-            Op.LOOP_BACK_REPLY,
-            Op.FORCE_CONNECTION_REPLY,
-            Op.FORCE_LOCK_REPLY,
-            Op.FORCE_READY_REPLY,
-            Op.ALLOW_SUPERVISOR_REPLY,
-        )
-        about = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY)
-        sets = {
-            Op.WATCHDOG_TIME_REPLY: (0, *range(4, 32)),
-            Op.MONITOR_SELECT_REPLY: (*range(self.ports), 128, 129, 130),
-            Op.MONITOR_CLEAR_REPLY: (*range(self.ports), 128, 129),
-        }
-        if (
-            op in forced
-            and p >= self.ports
-            or op in about
-            and param >= self.ports
-            or op in sets
-            and param not in sets[op]
-        ):
-            return Error.BAD_PORT, None
-        if op == Op.FORCE_CONNECTION_REPLY and force:
-            if p == port:
-                return Error.BAD_PORT, None
-            if not self.enabled[p]:
-                return Error.DISABLED, None
-        if op == Op.DISABLE_REPLY:
-            self.enabled[p] = False
-            self._vacate(p)
-        elif op == Op.ENABLE_REPLY:
-            self.enabled[p] = self.ready[p] = True
-        elif op == Op.LOOP_BACK_REPLY:
-            self.looped[p] = force
-        elif op == Op.RESET_PORT_REPLY:
-            self._vacate(p)
-            self.locked.pop(p, None)
-            self.ready[p] = True
-        elif op == Op.FORCE_CONNECTION_REPLY:
-            self.opened.pop(p, None)
-            if force:
-                self.opened[p] = port
-        elif op == Op.FORCE_LOCK_REPLY:
-            self.locked.pop(p, None)
-            if force:
-                self.locked[p] = port
-        elif op == Op.FORCE_READY_REPLY:
-            self.ready[p] = force
-        elif op == Op.WATCHDOG_TIME_REPLY:
-            self.log = param
-        elif op == Op.MONITOR_SELECT_REPLY:
-            self.select = param
-        elif op == Op.ALLOW_SUPERVISOR_REPLY:
-            self.allowed[p] = force
-        elif op == Op.MONITOR_READ_REPLY:
-            return 0, facts[op]
-        return 0, p if op in forced else param
+    def _shown(self, offset):
+        return self._facts[Op.MONITOR_READ_REPLY]
 
 
 def decision(before, port, op, param, error):

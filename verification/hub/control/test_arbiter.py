@@ -8,42 +8,16 @@ import pytest
 from nectar.hdl.hub.control.arbiter import Arbiter
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.specs.arbiter import ArbiterSpec
+from nectar.verification.specs.spec import Follower
 
 SIZES = {"1": 1, "3": 3, "16": 16}
-
-
-class Model:
-    """Turns as a walk around a ring."""
-
-    def __init__(self, count):
-        self.count = count
-        self.last = self.before = count - 1  # whose turn was last; the same in the cycle before
-        self.waited = [0] * count
-
-    def step(self, inputs):
-        """Who is picked; also notes how many others went before each that asks."""
-        asks = [n for n in range(self.count) if inputs["asks"] >> n & 1]
-        before, self.before = self.before, self.last
-        for distance in range(1, self.count + 1):
-            n = (self.last + distance) % self.count
-            if n in asks:
-                break
-        else:
-            self.last = before if inputs.get("back") else self.last
-            return {"pick": 0}
-        if inputs.get("keep"):
-            return {"pick": 1 << n}
-        self.last = n
-        for other in range(self.count):
-            self.waited[other] = self.waited[other] + 1 if other in asks and other != n else 0
-        assert max(self.waited) < self.count, "the model itself lets somebody wait too long"
-        return {"pick": 1 << n}
 
 
 async def start(dut):
     lockstep = Lockstep(dut, ["asks", "keep", "back"])
     await lockstep.start()
-    return lockstep, Model(SIZES[inside()])
+    return lockstep, Follower(ArbiterSpec(SIZES[inside()]))
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -56,7 +30,7 @@ async def takes_turns_by_number(dut):
             model.step,
             in_each_cycle(
                 lambda model: {
-                    "asks": sum((random.random() < share) << n for n in range(model.count)),
+                    "asks": sum((random.random() < share) << n for n in range(model.spec.count)),
                     "keep": random.random() < 0.2,
                     "back": random.random() < 0.3,
                 },
@@ -71,10 +45,11 @@ async def the_next_is_the_one_behind_the_last_turn(dut):
     """docs/hub.md: of two that ask, whoever had the last turn; also behind a pick in vain, which is no turn, whether
     that is known at once or a cycle later, when nobody is picked."""
     lockstep, model = await start(dut)
-    members = range(model.count)
+    count = model.spec.count
+    members = range(count)
     for last in members:
         for one in members:
-            other = last if one > last else (last + 1) % model.count
+            other = last if one > last else (last + 1) % count
             for in_vain in (
                 (),
                 ((1, 0),),
@@ -84,7 +59,7 @@ async def the_next_is_the_one_behind_the_last_turn(dut):
                 for asks, keep, back in [*steps, (1 << one | 1 << other, 0, 0)]:
                     inputs = {"asks": asks, "keep": keep, "back": back}
                     await lockstep.step(inputs, model.step(inputs))
-                assert model.last == (one if one > last else other)
+                assert model.state.last == (one if one > last else other)
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -92,10 +67,11 @@ async def serves_all_that_ask_without_pause_equally(dut):
     """With all asking all the time each is picked once in ``count`` cycles."""
     lockstep, model = await start(dut)
     picks = []
-    for _ in range(4 * model.count):
-        [pick] = await lockstep.step({"asks": (1 << model.count) - 1}, outputs=["pick"])
+    count = model.spec.count
+    for _ in range(4 * count):
+        [pick] = await lockstep.step({"asks": (1 << count) - 1}, outputs=["pick"])
         picks.append(pick)
-    assert picks == [1 << n for n in range(model.count)] * 4
+    assert picks == [1 << n for n in range(count)] * 4
 
 
 bench = Bench(__name__, {name: lambda count=count: Arbiter(count) for name, count in SIZES.items()}, ports_only=True)

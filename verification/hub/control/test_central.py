@@ -1,7 +1,6 @@
 """Bench of hdl/hub/control/central.py: every command of the controller, alone and together with one from another port,
 against a model that executes one after the other."""
 
-import copy
 import itertools
 import random
 
@@ -124,7 +123,7 @@ class Environment:
         responses = await self.give(commands)
         possible = []
         for order in itertools.permutations(commands):
-            model = copy.deepcopy(self.model)
+            model = self.model.copy()
             results = {port: model.execute(port, *commands[port], self.facts) for port in order}
             # What waits is decided again when the others have been: it may succeed then.
             for port in order:
@@ -175,7 +174,7 @@ class Environment:
         """Gives one command while nothing else is under way, and looks at all pins; returns the response. The state
         must be that of the model."""
         self.draw_facts()
-        before, self.trace, self.requests[port] = copy.deepcopy(self.model), [], op << 8 | param
+        before, self.trace, self.requests[port] = self.model.copy(), [], op << 8 | param
         responses = await self.cycle(request_valid=1 << port)
         answered, last = 0, None
         while not responses or last["busy"]:
@@ -308,7 +307,7 @@ async def a_reset_of_the_hub_is_for_those_who_may_give_it(dut):
         assert await environment.alone(port, Op.RESET_HUB, param) == (False, Error.NOT_ALLOWED)
         await environment.alone(other, Op.ALLOW_SUPERVISOR_REPLY, FORCE | port)
         before, environment.trace, environment.requests[port] = (
-            copy.deepcopy(environment.model),
+            environment.model.copy(),
             [],
             Op.RESET_HUB << 8 | param,
         )
@@ -335,7 +334,7 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
         environment.trace = []
         model = environment.model
         model.ready = [bool(environment.ready >> o & 1) for o in range(ports)]
-        opened, locked = dict(model.opened), dict(model.locked)
+        opened, locked = model.opened, model.locked
         what, mask, closed = (
             ("close_one", "close_mine", "closed", "expired")[n % 4],
             random.getrandbits(ports),
@@ -354,8 +353,8 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
         ended = sum(1 << o for o, i in opened.items() if ends(o, i))
         unlocked = sum(1 << o for o, i in locked.items() if expired and mask >> i & 1)
         recovered = ended & ~closed if expired else 0
-        model.opened = {o: i for o, i in opened.items() if not ended >> o & 1}
-        model.locked = {o: i for o, i in locked.items() if not unlocked >> o & 1}
+        model.owner = [None if ended >> o & 1 else i for o, i in enumerate(model.owner)]
+        model.lock = [None if unlocked >> o & 1 else i for o, i in enumerate(model.lock)]
         model.ready = [ready or recovered >> o & 1 for o, ready in enumerate(model.ready)]
         seen = {
             name: [cycle[name] for cycle in environment.trace if cycle[name]] for name in (*PULSES, "decision_valid")

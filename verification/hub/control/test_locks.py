@@ -8,49 +8,39 @@ import pytest
 from nectar.hdl.hub.control.locks import Locks
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.specs.locks import LockSpec
+from nectar.verification.specs.spec import Follower, column
 
 SIZES = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
 
 class Model:
-    """The locks as a dict from output to input."""
+    """The locks of all outputs."""
 
     def __init__(self, ports):
         self.ports = ports
-        self.holders = {}
-        self.known = {}  # as ``locked`` and ``owner`` show it: a lock that was released is known for one cycle more
+        self.outputs = [Follower(LockSpec(ports)) for _ in range(ports)]
         self.seen = set()
         self.given_back = set()
 
     def step(self, inputs):
         """What the locks show; then what changes."""
-        ports = range(self.ports)
-        ended = {o for o in self.known if o not in self.holders}
-        shown = {
-            "locked": sum(1 << o for o in self.known),
-            "ended": sum(1 << o for o in ended),
-            "holding": sum((i in self.holders.values()) << i for i in ports),
+        ports, states = range(self.ports), [output.state for output in self.outputs]
+        found = []
+        for o, output in enumerate(self.outputs):
+            given = inputs | {name: inputs[name] >> o & 1 for name in ("change", "give_back")}
+            found.append(output.step(given))
+            held, ended = states[o].holder != 0, bool(found[o]["ended"])
+            if given["change"]:
+                self.seen.add((held, inputs["who"] != 0, ended, inputs["release"] != 0))
+            elif given["give_back"]:
+                self.given_back.add((ended, held))
+        return {
+            **{name: sum(found[o][name] << o for o in ports) for name in ("locked", "ended")},
+            "holding": sum(any(each["held"] >> i & 1 for each in found) << i for i in ports),
+            **{f"{name}__{i}": column([each[name] for each in found], i) for name in ("held", "shut") for i in ports},
+            **{f"owner__{o}": found[o]["owner"] for o in ports},
         }
-        for n in ports:
-            shown[f"held__{n}"] = sum((i == n) << o for o, i in self.holders.items())
-            shown[f"shut__{n}"] = sum((i != n) << o for o, i in self.known.items())
-            shown[f"owner__{n}"] = self.known.get(n)
-        for o in ended:
-            del self.known[o]
-        who = inputs["who"].bit_length() - 1
-        for o in ports:
-            if inputs["change"] >> o & 1:
-                self.seen.add((o in self.holders, who >= 0, o in ended, inputs["release"] != 0))
-                self.holders.pop(o, None)
-                self.known.pop(o, None)
-                if who >= 0:
-                    self.holders[o] = self.known[o] = who
-            elif inputs["give_back"] >> o & 1:
-                self.given_back.add((o in ended, o in self.holders))
-                self.holders.pop(o, None)
-                self.known.pop(o, None)
-        self.holders = {o: i for o, i in self.holders.items() if not inputs["release"] >> i & 1}
-        return shown
 
 
 def stimulus(changes, releases):

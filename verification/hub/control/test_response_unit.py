@@ -7,12 +7,13 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import BY_OPCODE, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
+from nectar.hdl.hub.commands import BY_OPCODE, TEST, Error, Executor, Group, Op
 from nectar.hdl.hub.control.response_unit import ResponseUnit
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import Event
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
+from nectar.verification.hub.tables import Tables
 
 SIZES = {"3 ports": 3, "16 ports": 16}
 COMMANDS = [
@@ -38,44 +39,51 @@ def pack(ports, order):
     return number
 
 
-class World:
+class RandomTables(Tables):
     """Tables at random, as they are in one cycle."""
 
     def __init__(self, ports):
-        self.ports = ports
-
-        def some():
-            return {o: random.randrange(ports) for o in range(ports) if random.random() < 0.6}
-
-        self.connected, self.locked = some(), some()
-        self.ready_bit, self.enabled = random.getrandbits(ports), random.getrandbits(ports) | random.getrandbits(ports)
+        super().__init__(ports, 0)
+        self.owner, self.lock = ([self._some() for _ in range(ports)] for _ in range(2))
+        self.ready = [random.getrandbits(1) for _ in range(ports)]
+        self.enabled = [random.random() < 0.75 for _ in range(ports)]
+        self.allowed = [False] * ports  # what the supervisor does is not answered here
         self.errors, self.level = ([random.randrange(most) for _ in range(ports)] for most in (512, 1153))
+        self.sums = [min(errors, 255) for errors in self.errors]
+
+    def _some(self):
+        return random.randrange(self.size) if random.random() < 0.6 else None
 
     def pins(self):
         """Inputs; what an unconnected output tells of its owner means nothing."""
+
+        def mask(bits):
+            return sum(bool(bit) << n for n, bit in enumerate(bits))
+
+        def who(table):
+            return [random.randrange(self.size) if i is None else i for i in table]
+
         pins = {
-            "connected": sum(1 << o for o in self.connected),
-            "locked": sum(1 << o for o in self.locked),
-            "ready_bit": self.ready_bit,
-            "enabled": self.enabled,
+            "connected": mask(i is not None for i in self.owner),
+            "locked": mask(i is not None for i in self.lock),
+            "ready_bit": mask(self.ready),
+            "enabled": mask(self.enabled),
         }
-        for n in range(self.ports):
-            pins |= {
-                f"owner__{n}": self.connected.get(n, random.randrange(self.ports)),
-                f"errors__{n}": self.errors[n],
-                f"locker__{n}": self.locked.get(n, random.randrange(self.ports)),
-                f"level__{n}": self.level[n],
-            }
-        return pins
+        values = {"owner": who(self.owner), "locker": who(self.lock), "errors": self.errors, "level": self.level}
+        return pins | {f"{name}__{n}": value for name, row in values.items() for n, value in enumerate(row)}
+
+    def queue_level(self, port):
+        """Symbols in an input queue."""
+        return self.level[port]
 
     def behind(self, before, order):
-        """The world as ``order`` finds it right behind ``before``, Worlds and orders of the two cycles before, None
+        """The tables as ``order`` finds them right behind ``before``, tables and orders of the two cycles before, None
         where there was no order: a lock that one of these gives back is not there any more."""
         found = copy.copy(self)
-        found.locked, found.shown_locked = dict(self.locked), self.locked
-        for world, last in filter(None, before):
-            if world.unlocks(last) and last["param"] == order["param"] % (1 << bits_of(self.ports)):
-                found.locked.pop(last["param"], None)
+        found.lock, found.shown_lock = list(self.lock), self.lock
+        for tables, last in filter(None, before):
+            if tables.unlocks(last) and last["param"] == order["param"] % (1 << bits_of(self.size)):
+                found.lock[last["param"]] = None
         return found
 
     def unlocks(self, order):
@@ -83,71 +91,33 @@ class World:
         return order["op"] in (Op.UNLOCK, Op.UNLOCK_REPLY) and not self.answer(order, (0, 0))[0]
 
     def answer(self, order, neighbour):
-        """(error, value) of an order."""
+        """(error, value) of an order. Whether it takes an output or a lock, or waits for a ready bit, was decided in
+        the cycle before: ``done``. If not, the error is one of those that these tables show, or else a fixed one."""
         op, param, port = order["op"], order["param"], order["port"]
-        bad = param >= self.ports
-        if op not in BY_OPCODE:
-            return Error.UNKNOWN, None
-        if op & 0x80:
-            return Error.NOT_ALLOWED, None
-        if op in range(8) or op in LOCKS:
-            return self._open_or_lock(order), param
-        if op in (Op.UNLOCK, Op.UNLOCK_REPLY):
-            return Error.BAD_PORT if bad else 0 if self.locked.get(param) == port else Error.NOT_MINE, param
-        if op == Op.AWAIT_READY_REPLY:
-            return Error.BAD_PORT if bad else 0 if order["done"] else Error.GIVEN_UP, param
-        if op in (Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY):
-            mine = self.connected.get(param) == port or op == Op.REPAIR_READY and param == port
-            return Error.BAD_PORT if bad else 0 if mine else Error.NOT_MINE, param
-        if BY_OPCODE[op].group is Group.STATUS:
-            return (Error.BAD_PORT, None) if bad else (0, self._status(op, param, neighbour))
-        return 0, {Op.IDENTITY_REPLY: port, Op.SIZE_REPLY: self.ports}.get(op, param)
-
-    def _open_or_lock(self, order):
-        op, param, port = order["op"], order["param"], order["port"]
-        if order["done"]:
-            return 0
-        if param >= self.ports or param == port:
-            return Error.BAD_PORT
-        if not self.enabled >> param & 1:
-            return Error.DISABLED
-        if op & RETRY:
-            return Error.GIVEN_UP
-        if op in LOCKS:
-            return Error.LOCKED
-        owner = self.connected.get(param)
-        if owner not in (None, port):
-            return Error.BUSY
-        if owner is None and self.locked.get(param, port) != port:
-            return Error.LOCKED
-        return Error.NOT_READY if op & TEST else Error.BUSY
-
-    def _status(self, op, param, neighbour):
-        def holder(table):
-            return STATUS_IN_USE | table[param] if param in table else 0
-
-        return {
-            Op.STATUS_OUTPUT: holder(self.connected),
-            Op.STATUS_LOCK: holder(self.locked),
-            Op.STATUS_ERRORS: min(self.errors[param], 255),
-            Op.STATUS_QUEUE: min(self.level[param], 255),
-            Op.STATUS_INPUT: list(self.connected.values()).count(param),
-            Op.STATUS_READY: self.ready_bit >> param & 1,
-            Op.STATUS_NEIGHBOUR: neighbour[0],
-            Op.STATUS_KIND: neighbour[1],
-        }[op]
+        row, decided = self.rows.get(op), op in range(8) or op in LOCKS or op == Op.AWAIT_READY_REPLY
+        if decided and order["done"]:
+            return 0, param
+        error = self._error(port, row, op, param)
+        if decided and error is None:
+            busy = Error.LOCKED if op in LOCKS else Error.NOT_READY if op & TEST else Error.BUSY
+            error = Error.GIVEN_UP if row.waits else busy
+        if error is not None:
+            return error, None
+        self.neighbour = [neighbour] * self.size
+        asks = {Group.STATUS: self._status, Group.ECHO: self._echo}.get(row.group)
+        return 0, asks(port, op, param) if asks else param
 
 
-def recorded(world, order):
+def recorded(tables, order):
     """(kind or None) of what the monitor is told."""
     op, done, had = order["op"], order["done"], order["had"]
     if op in (Op.UNLOCK, Op.UNLOCK_REPLY):
-        return Event.UNLOCKED if world.locked.get(order["param"]) == order["port"] else None
+        return Event.UNLOCKED if not tables.answer(order, (0, 0))[0] else None
     if op in range(8):
         return None if had else Event.OPENED if done else Event.REFUSED
     if op in LOCKS:
         # A lock that is given back is still there for the controller, which grants it to nobody else.
-        had = had or order["locks"] and order["param"] in world.shown_locked
+        had = had or order["locks"] and tables.shown_lock[order["param"]] is not None
         return None if had or done and op & TEST else Event.LOCKED if done else Event.REFUSED
     return None
 
@@ -183,11 +153,11 @@ def response(port, done, value):
     }
 
 
-def expectations(ports, world, order, neighbour):
-    """Outputs behind an ``order`` that finds ``world``: those of so many cycles later."""
-    error, value = world.answer(order, neighbour)
+def expectations(ports, tables, order, neighbour):
+    """Outputs behind an ``order`` that finds ``tables``: those of so many cycles later."""
+    error, value = tables.answer(order, neighbour)
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
-    unlocks = world.unlocks(order)
+    unlocks = tables.unlocks(order)
     shown = {
         1: {"busy": 1, "change": place if order["locks"] else 0, "who": giver if order["locks"] else 0},
         2: {
@@ -219,8 +189,8 @@ def expectations(ports, world, order, neighbour):
             if op == acts
         }
     elif error == Error.GIVEN_UP and order["expired"] and (op == Op.AWAIT_READY_REPLY or op in range(8) and op & TEST):
-        later["ready_set"] = place if world.connected.get(order["param"], order["port"]) == order["port"] else 0
-    kind = recorded(world, order)
+        later["ready_set"] = place if tables.owner[order["param"]] in (None, order["port"]) else 0
+    kind = recorded(tables, order)
     if kind is not None:
         shown[3] |= {"decision_valid": 1, "decision": order["param"] & 0x7F | order["port"] << 7 | kind << 14}
     return shown
@@ -271,11 +241,11 @@ async def answers_every_command(dut):
     seen, order, before, due, stays = set(), None, (None, None), {}, {}
     neighbour = 0, 0
     for cycle in range(30_000):
-        world, found = World(ports), None
-        inputs = world.pins() | {"neighbour_id": neighbour[0], "neighbour_kind": neighbour[1]}
+        tables, found = RandomTables(ports), None
+        inputs = tables.pins() | {"neighbour_id": neighbour[0], "neighbour_kind": neighbour[1]}
         neighbour = random.randrange(256), random.randrange(256)  # of the next cycle
         if order:  # of the cycle before
-            found = world.behind(before, order)
+            found = tables.behind(before, order)
             for later, shown in expectations(ports, found, order, neighbour).items():
                 due.setdefault(cycle - 1 + later, {}).update(shown)
             seen.add((order["op"], found.answer(order, neighbour)[0]))

@@ -8,49 +8,46 @@ import pytest
 from nectar.hdl.hub.control.status_table import StatusTable
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
+from nectar.verification.specs.spec import Follower, column
+from nectar.verification.specs.status_table import ConnectionSpec
 
 CONFIGURATIONS = {"2 ports": 2, "5 ports": 5, "16 ports": 16}
 
 
 class Model:
-    """The table as a dict from output to input."""
+    """The connections of all outputs."""
 
     def __init__(self, ports):
         self.ports = ports
-        self.table = {}
-        self.before = {}  # the table of the cycle before
-        self.owners = {}  # what each output was told of its input last
+        self.outputs = [Follower(ConnectionSpec(ports)) for _ in range(ports)]
         self.entered = None  # (input, output) to be entered in this cycle
 
-    def outputs_of(self, i):
-        """Outputs connected to input ``i``."""
-        return [o for o, owner in self.table.items() if owner == i]
+    @property
+    def table(self):
+        """The input that is connected to each output, of those that are in use."""
+        return {o: output.state.owner.bit_length() - 1 for o, output in enumerate(self.outputs) if output.state.owner}
+
+    def shown(self, o):
+        """Whether output ``o`` is in use as far as the outputs' side shows."""
+        return self.outputs[o].state.before != 0
 
     def step(self, inputs):
         """What the table shows; then what is entered and closed."""
-        ports = range(self.ports)
+        ports, table = range(self.ports), self.table
         names = inputs.pop("names")
-        shown = {
-            "connected": sum(1 << o for o in self.before),
-            "ended": sum(1 << o for o in self.before if o not in self.table),
-            "mine": sum((self.table.get(name) == i) << i for i, name in enumerate(names)),
-        }
-        for i in ports:
-            shown[f"targets__{i}"] = sum(1 << o for o in self.outputs_of(i))
-            shown[f"owner__{i}"] = self.owners.get(i) if i in self.before else None
-        if self.entered:
-            self.table[self.entered[1]] = self.entered[0]
-            self.owners[self.entered[1]] = self.entered[0]
-        self.before = dict(self.table)
         self.entered = inputs.pop("decided", None)
-        gone = {o for o in self.table if inputs["closed"] >> o & 1}
-        gone |= {
-            o
-            for o, i in self.table.items()
-            if inputs["close_mine"] >> i & 1 or inputs["close_one"] >> i & 1 and names[i] == o
+        found = []
+        for o, output in enumerate(self.outputs):
+            named = sum((name == o) << i for i, name in enumerate(names))
+            closed = (1 << self.ports) - 1 if inputs["closed"] >> o & 1 else 0
+            close = closed | inputs["close_mine"] | inputs["close_one"] & named
+            found.append(output.step({"enter": inputs["enter"] & named, "close": close}))
+        return {
+            **{name: sum(found[o][name] << o for o in ports) for name in ("connected", "ended")},
+            "mine": sum((table.get(name) == i) << i for i, name in enumerate(names)),
+            **{f"targets__{i}": column([e["targets"] for e in found], i) for i in ports},
+            **{f"owner__{o}": found[o]["owner"] for o in ports},
         }
-        self.table = {o: i for o, i in self.table.items() if o not in gone}
-        return shown
 
 
 def stimulus(enters, closes):
@@ -79,7 +76,7 @@ def stimulus(enters, closes):
             if names[i] < model.ports
             and names[i] != i
             and names[i] not in model.table
-            and names[i] not in model.before
+            and not model.shown(names[i])
             and (not model.entered or names[i] != model.entered[1])
         ]
         if free and random.random() < enters:

@@ -47,7 +47,7 @@ def pairs(probe, data, nibbles=0.3, flip=None, wrong=0):
     return found
 
 
-class Rig:
+class Environment:
     """A deserializer behind a sink port whose strobe stops at random."""
 
     def __init__(self, dut, pause=0.0, takes=1.0):
@@ -102,169 +102,169 @@ def whole(words, bad=0):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def behind_a_reset_there_is_no_message(dut):
     """Nothing is coming in, nothing has ended, and RDY is 0."""
-    rig = Rig(dut)
-    await rig.start()
-    rig.room = 1
+    environment = Environment(dut)
+    await environment.start()
+    environment.room = 1
     for _ in range(6):
-        assert not await rig.cycle()
-    assert not rig.found and not any(rig.readies)
+        assert not await environment.cycle()
+    assert not environment.found and not any(environment.readies)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_reset_forgets_the_message(dut):
     """Wherever it comes: also a word that waits; the next message is whole."""
-    rig = Rig(dut)
-    await rig.start()
+    environment = Environment(dut)
+    await environment.start()
     for _ in range(40):
         probe, *data = units(message(random.choice([1, 3])))
         row = pairs(probe, data)
-        rig.takes = random.getrandbits(1)
-        await rig.bring(row[: random.randrange(1, len(row) + 1)])
-        rig.clock.drive(sink__strobe=0)
-        await rig.clock.reset()
-        rig.found.clear()
-        rig.takes = 1
-        await rig.close(3)
-        assert not rig.found
+        environment.takes = random.getrandbits(1)
+        await environment.bring(row[: random.randrange(1, len(row) + 1)])
+        environment.clock.drive(sink__strobe=0)
+        await environment.clock.reset()
+        environment.found.clear()
+        environment.takes = 1
+        await environment.close(3)
+        assert not environment.found
         words = message(2)
         probe, *data = units(words)
-        await rig.bring(pairs(probe, data))
-        await rig.drain()
-        assert rig.found == whole(words)
+        await environment.bring(pairs(probe, data))
+        await environment.drain()
+        assert environment.found == whole(words)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def messages_arrive_without_their_checksum(dut):
     """D2, D3; docs/ipsc2-node.md, "Deserializer": words, the last one marked; none is bad."""
     for pause in (0, 0.3, 0.8):
-        rig = Rig(dut, pause)
-        await rig.start()
+        environment = Environment(dut, pause)
+        await environment.start()
         expected = []
         for _ in range(30):
             words = message(random.choice([1, 1, 2, 3, 7]))
             probe, *data = units(words)
-            await rig.bring(pairs(probe, data))
-            await rig.close()
+            await environment.bring(pairs(probe, data))
+            await environment.close()
             expected += whole(words)
-        await rig.drain()
-        assert rig.found == expected
+        await environment.drain()
+        assert environment.found == expected
 
 
 @cocotb.test(timeout_time=40, timeout_unit="ms")
 async def every_bit_that_flips_is_found(dut):
     """docs/ipsc2-node.md, "Checksum": any one bit of the data, the probe or the checksum."""
-    rig = Rig(dut)
-    await rig.start()
+    environment = Environment(dut)
+    await environment.start()
     words = message(3)
     probe, *data = units(words)
     for flip in range(16 * (len(data) + 1)):
-        rig.found.clear()
-        await rig.bring(pairs(probe, data, 0.1, flip))
-        await rig.close()
-        await rig.drain()
-        assert len(rig.found) == 3 and rig.found[-1] >> 32 == (LAST | BAD) >> 32
+        environment.found.clear()
+        await environment.bring(pairs(probe, data, 0.1, flip))
+        await environment.close()
+        await environment.drain()
+        assert len(environment.found) == 3 and environment.found[-1] >> 32 == (LAST | BAD) >> 32
     for bit in range(8):
-        rig.found.clear()
+        environment.found.clear()
         row = pairs(probe, data)
         row[2 + bit // 2] ^= 1 << bit % 2
-        await rig.bring(row)
-        await rig.close()
-        await rig.drain()
-        assert rig.found == [words[0] ^ 1 << bit, *whole(words, BAD)[1:]]
+        await environment.bring(row)
+        await environment.close()
+        await environment.drain()
+        assert environment.found == [words[0] ^ 1 << bit, *whole(words, BAD)[1:]]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def each_remainder_but_zero_is_found(dut):
     """docs/ipsc2-node.md, "Checksum": each burst in the checksum word, also those of which the division leaves a single
     bit."""
-    rig = Rig(dut)
-    await rig.start()
+    environment = Environment(dut)
+    await environment.start()
     for bit in range(16):
         words = message(2)
         probe, *data = units(words)
         wrong = burst(1 << bit)
         assert checksum([probe, *data, checksum([probe, *data]) ^ wrong]) == 1 << bit
-        rig.found.clear()
-        await rig.bring(pairs(probe, data, 0, wrong=wrong))
-        await rig.close()
-        await rig.drain()
-        assert rig.found == whole(words, BAD)
+        environment.found.clear()
+        await environment.bring(pairs(probe, data, 0, wrong=wrong))
+        await environment.close()
+        await environment.drain()
+        assert environment.found == whole(words, BAD)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def ready_follows_the_room_once_the_probe_is_there(dut):
     """D3; docs/ipsc2-node.md, "Deserializer"."""
-    rig = Rig(dut, 0.2)
-    await rig.start()
-    rig.room = 1
+    environment = Environment(dut, 0.2)
+    await environment.start()
+    environment.room = 1
     for _ in range(20):
         words = message(2)
         probe, *data = units(words)
-        rig.readies.clear()
-        await rig.bring(short_probe(probe))
-        assert not any(rig.readies)
+        environment.readies.clear()
+        await environment.bring(short_probe(probe))
+        assert not any(environment.readies)
         for _ in range(5):
-            rig.room = random.getrandbits(1)
-            await rig.cycle(1)
-            assert rig.readies[-1] == rig.room
-        rig.room = 1
-        await rig.bring(pairs(probe, data)[6:])
-        rig.readies.clear()
-        await rig.close(4)
-        assert not any(rig.readies)
-    await rig.drain()
+            environment.room = random.getrandbits(1)
+            await environment.cycle(1)
+            assert environment.readies[-1] == environment.room
+        environment.room = 1
+        await environment.bring(pairs(probe, data)[6:])
+        environment.readies.clear()
+        await environment.close(4)
+        assert not any(environment.readies)
+    await environment.drain()
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def the_last_word_waits_and_holds_off_the_next_message(dut):
     """docs/ipsc2-node.md, "Deserializer": an end is never lost; a message that ends behind it unread is forgotten."""
     for _ in range(20):
-        rig = Rig(dut)
-        await rig.start()
-        rig.room = 1
+        environment = Environment(dut)
+        await environment.start()
+        environment.room = 1
         words, after = message(random.choice([1, 2])), message(2)
         probe, *data = units(words)
         row = pairs(probe, data)
-        await rig.bring(row[:-1])
-        rig.takes = random.getrandbits(1)
-        await rig.bring(row[-1:])
-        rig.takes = 0
-        await rig.close()
-        before = len(rig.found)
-        rig.readies.clear()
-        await rig.bring(short_probe(1) + nibble(0) * 3)
-        assert not any(rig.readies)
-        await rig.bring(word(checksum([1]) ^ 0xFFFF, end=True))
-        await rig.close()
-        assert len(rig.found) == before == len(words) - 1
-        await rig.drain()
-        assert rig.found == whole(words)
+        await environment.bring(row[:-1])
+        environment.takes = random.getrandbits(1)
+        await environment.bring(row[-1:])
+        environment.takes = 0
+        await environment.close()
+        before = len(environment.found)
+        environment.readies.clear()
+        await environment.bring(short_probe(1) + nibble(0) * 3)
+        assert not any(environment.readies)
+        await environment.bring(word(checksum([1]) ^ 0xFFFF, end=True))
+        await environment.close()
+        assert len(environment.found) == before == len(words) - 1
+        await environment.drain()
+        assert environment.found == whole(words)
         probe, *data = units(after)
-        await rig.bring(pairs(probe, data))
-        await rig.drain()
-        assert rig.found == whole(words) + whole(after)
+        await environment.bring(pairs(probe, data))
+        await environment.drain()
+        assert environment.found == whole(words) + whole(after)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_word_that_finds_no_room_makes_the_message_bad(dut):
     """docs/ipsc2-node.md, "What can go wrong"."""
-    rig = Rig(dut)
-    await rig.start()
+    environment = Environment(dut)
+    await environment.start()
     for lost in range(4):
-        rig.found.clear()
+        environment.found.clear()
         words = message(5)
         probe, *data = units(words)
         row = pairs(probe, data, 0)
         # Word n is given on when word n + 1 is whole.
         begin = 6 + 2 + 10 * (2 * lost + 2)
-        await rig.bring(row[: begin + 1])
-        rig.takes = 0
-        await rig.bring(row[begin + 1 : begin + 15])
-        rig.takes = 1
-        await rig.bring(row[begin + 15 :])
-        await rig.close()
-        await rig.drain()
-        assert rig.found == [*words[:lost], *words[lost + 1 : -1], words[-1] | LAST | BAD]
+        await environment.bring(row[: begin + 1])
+        environment.takes = 0
+        await environment.bring(row[begin + 1 : begin + 15])
+        environment.takes = 1
+        await environment.bring(row[begin + 15 :])
+        await environment.close()
+        await environment.drain()
+        assert environment.found == [*words[:lost], *words[lost + 1 : -1], words[-1] | LAST | BAD]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -272,30 +272,30 @@ async def what_is_cut_short_is_told(dut):
     """docs/ipsc2-node.md, "What can go wrong": a circuit that closes, or is given up, anywhere; what comes next is
     whole."""
     for _ in range(150):
-        rig = Rig(dut, random.choice([0, 0.3]))
-        await rig.start()
+        environment = Environment(dut, random.choice([0, 0.3]))
+        await environment.start()
         words, after = message(random.choice([1, 2, 3])), message(2)
         probe, *data = units(words)
         row = pairs(probe, data)
         most = random.randrange(1, len(row))
-        await rig.bring(row[:most])
+        await environment.bring(row[:most])
         gives_up = random.getrandbits(1)
         if gives_up:
-            rig.drop = 1
-            assert await rig.cycle(1)
-            rig.drop = 0
-            assert not await rig.cycle(1)
-            await rig.bring(row[most:])
-            assert not rig.readies[-1]
-        await rig.close()
-        await rig.drain()
+            environment.drop = 1
+            assert await environment.cycle(1)
+            environment.drop = 0
+            assert not await environment.cycle(1)
+            await environment.bring(row[most:])
+            assert not environment.readies[-1]
+        await environment.close()
+        await environment.drain()
         arrived = _units(row[:most])
         cut = [arrived[n] | arrived[n + 1] << 16 for n in range(0, len(arrived) - 1, 2)] or arrived or [0]
-        assert rig.found == whole(cut, BAD | CUT)
+        assert environment.found == whole(cut, BAD | CUT)
         probe, *data = units(after)
-        await rig.bring(pairs(probe, data))
-        await rig.drain()
-        assert rig.found[len(cut) :] == whole(after)
+        await environment.bring(pairs(probe, data))
+        await environment.drain()
+        assert environment.found[len(cut) :] == whole(after)
 
 
 def _units(row):
@@ -313,19 +313,19 @@ def _units(row):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def half_a_word_at_the_end_is_told(dut):
     """docs/ipsc2-node.md, "Deserializer": a message of an odd number of halves, and one of a probe alone."""
-    rig = Rig(dut)
-    await rig.start()
+    environment = Environment(dut)
+    await environment.start()
     for halves in (0, 2, 4):
-        rig.found.clear()
+        environment.found.clear()
         probe, *data = units(message(3))[: halves + 1]
-        await rig.bring(pairs(probe, data))
-        await rig.close()
-        await rig.drain()
+        await environment.bring(pairs(probe, data))
+        await environment.close()
+        await environment.drain()
         row = [probe, *data]
         words = [row[n] | row[n + 1] << 16 for n in range(0, halves, 2)] or [probe]
-        assert rig.found == whole(words, CUT)
-        await rig.bring(pairs(probe, data)[:-30])
-        await rig.drain()
+        assert environment.found == whole(words, CUT)
+        await environment.bring(pairs(probe, data)[:-30])
+        await environment.drain()
 
 
 bench = Bench(__name__, {"deserializer": Deserializer}, ports_only=True)

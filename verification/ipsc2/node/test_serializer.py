@@ -112,7 +112,7 @@ class Router:
         return False
 
 
-class Rig:
+class Environment:
     """A serializer between words that come at random and a Router."""
 
     def __init__(self, dut, router, pause=0.0):
@@ -185,14 +185,14 @@ def check(frames, words):
 async def messages_go_out_whole_and_in_order(dut):
     """D1 to D3; docs/ipsc2-node.md, "Serializer": probe, words, checksum with EOM; nibbles where words may not go."""
     for stays, lag, pause in [(0.97, 30, 0), (0.7, 1, 0.1), (0.9, 5, 0.9)]:
-        rig = Rig(dut, Router(stays, lag), pause)
-        await rig.start()
+        environment = Environment(dut, Router(stays, lag), pause)
+        await environment.start()
         sent = [message(random.choice([1, 1, 2, 3, 8])) for _ in range(20)]
         for each in sent:
-            rig.send(each)
-        await rig.until(len(sent), 40_000)
-        assert rig.events == ["sent"] * len(sent)
-        for frames, words in zip(rig.router.done, sent, strict=True):
+            environment.send(each)
+        await environment.until(len(sent), 40_000)
+        assert environment.events == ["sent"] * len(sent)
+        for frames, words in zip(environment.router.done, sent, strict=True):
             check(frames, words)
 
 
@@ -200,17 +200,17 @@ async def messages_go_out_whole_and_in_order(dut):
 async def words_follow_each_other_without_gaps(dut):
     """D1: 2.8 Mbyte/s: with allow data there is no nibble between words; the next message asks at once."""
     router = Router(stays=1, lag=1)
-    rig = Rig(dut, router)
-    await rig.start()
+    environment = Environment(dut, router)
+    await environment.start()
     sent = [message(5), message(1)]
     for each in sent:
-        rig.send(each)
+        environment.send(each)
     router.allow = 1
     cycles = 0
-    while len(rig.events) < 2:
+    while len(environment.events) < 2:
         if router.granted:
             router.allow, router.stays = 1, 2
-        await rig.cycle()
+        await environment.cycle()
         cycles += 1
     for frames, words in zip(router.done, sent, strict=True):
         check(frames, words)
@@ -222,8 +222,8 @@ async def words_follow_each_other_without_gaps(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_message_to_nobody_is_refused_and_dropped(dut):
     """docs/ipsc2-node.md, "What can go wrong": the next message goes out as if it had not been."""
-    rig = Rig(dut, Router(0.9, 5, refuses=(0, 0x100)), 0.2)
-    await rig.start()
+    environment = Environment(dut, Router(0.9, 5, refuses=(0, 0x100)), 0.2)
+    await environment.start()
     good = []
     expected = []
     for _ in range(30):
@@ -235,10 +235,10 @@ async def a_message_to_nobody_is_refused_and_dropped(dut):
             words[0] |= 1
             good.append(words)
             expected.append("sent")
-        rig.send(words)
-    await rig.until(len(expected), 30_000)
-    assert rig.events == expected
-    for frames, words in zip(rig.router.done, good, strict=True):
+        environment.send(words)
+    await environment.until(len(expected), 30_000)
+    assert environment.events == expected
+    for frames, words in zip(environment.router.done, good, strict=True):
         check(frames, words)
 
 
@@ -247,28 +247,28 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
     """docs/ipsc2-node.md, "What can go wrong": whenever it is given up; and what comes next is sent."""
     for _ in range(120):
         router = Router(random.choice([0.5, 0.9]), random.choice([1, 3, 20]), allows=random.random() < 0.7)
-        rig = Rig(dut, router, random.choice([0, 0.3]))
-        await rig.start()
+        environment = Environment(dut, router, random.choice([0, 0.3]))
+        await environment.start()
         words, after = message(random.choice([1, 2, 3])), message(2)
-        rig.send(words)
-        rig.send(after)
+        environment.send(words)
+        environment.send(after)
         if not router.allows:
             wait = random.randrange(10, 60)
         else:
             wait = random.randrange(150)
         once, given_up, told = random.getrandbits(1), None, []
-        while not told and rig.clock.cycles < 1000:
-            now = rig.clock.cycles
-            rig.abort = now >= wait and (not once or rig.busy and given_up is None)
-            told = await rig.cycle()
-            if rig.abort and rig.busy and given_up is None:
+        while not told and environment.clock.cycles < 1000:
+            now = environment.clock.cycles
+            environment.abort = now >= wait and (not once or environment.busy and given_up is None)
+            told = await environment.cycle()
+            if environment.abort and environment.busy and given_up is None:
                 given_up = now
-        rig.abort, router.allows = False, True
+        environment.abort, router.allows = False, True
         assert told in (["sent"], ["aborted"]), "it ends without allow data"
         # The checksum word is chosen with the last pair of the frame before.
         if told == ["sent"]:
             assert given_up is None or given_up >= now - WORD_PAIRS, "it was given up in time"
-        first = len(rig.events)
+        first = len(environment.events)
         done = len(router.done)
         for frames in router.done:
             data = [value for value, _, _ in filter(None, frames)]
@@ -280,8 +280,8 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
                 assert begun == wire[: len(begun)] and len(begun) < len(wire)
                 assert last == checksum(begun) ^ 0xFFFF
                 assert frames[-2] is None, "a nibble is in front, also behind the probe"
-        await rig.until(first + 1, 4000)
-        assert rig.events[-1] == "sent"
+        await environment.until(first + 1, 4000)
+        assert environment.events[-1] == "sent"
         assert len(router.done) == done + 1
         check(router.done[-1], after)
 
@@ -289,16 +289,16 @@ async def a_message_that_is_given_up_ends_with_a_wrong_checksum(dut):
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def giving_up_without_a_message_does_nothing(dut):
     """docs/ipsc2-node.md, "Serializer"."""
-    rig = Rig(dut, Router(0.9, 3))
-    await rig.start()
-    rig.abort = True
+    environment = Environment(dut, Router(0.9, 3))
+    await environment.start()
+    environment.abort = True
     for _ in range(20):
-        await rig.cycle()
-    rig.abort = False
+        await environment.cycle()
+    environment.abort = False
     words = message(2)
-    rig.send(words)
-    await rig.until(1, 1000)
-    check(rig.router.done[0], words)
+    environment.send(words)
+    await environment.until(1, 1000)
+    check(environment.router.done[0], words)
 
 
 bench = Bench(__name__, {"serializer": Serializer}, ports_only=True)

@@ -11,7 +11,7 @@ from ...hdl.ipsc2.formats import DATA_START, NIBBLE_PAIRS, NIBBLE_START, WORD_PA
 from ...hdl.ipsc2.node.registers import REG
 from ..harness import StepClock
 
-__all__ = ["CHANNELS", "Bed", "Neighbour", "checksum", "halves", "message"]
+__all__ = ["CHANNELS", "Environment", "Neighbour", "checksum", "halves", "message"]
 
 CHANNELS = 0, 1, 7
 PINS = "valid", "address", "write", "select", "write_data"
@@ -69,7 +69,7 @@ class Neighbour:
         self.ready = int(self.in_message)
 
 
-class Bed:
+class Environment:
     """The board: its CPU bus, and the neighbours in each tick. ``ticks``: whether the lines move; ``pause``: share of
     ticks in which a neighbour's strobe stops. No line of docs/ipsc2.md does that; a nibble begins then behind the RDY
     that comes back, before the first word."""

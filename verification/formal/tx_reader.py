@@ -16,21 +16,21 @@ from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "GatherProof"]
+__all__ = ["PROOFS", "TxReaderProof"]
 
 
-class GatherProof(wiring.Component):
-    """A gathering: entries whose areas lie in data memory, room and the memory's cycles at any time."""
+class TxReaderProof(wiring.Component):
+    """A reader: entries whose areas lie in data memory, room and the memory's cycles at any time."""
 
     def __init__(self, data_bytes):
-        self.gather = TxReader(data_bytes)
+        self.reader = TxReader(data_bytes)
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        gather, size = self.gather, self.gather.data_bytes
-        m.submodules.gather = look_into(gather, platform)
-        probes, memory, item, entry = gather.probes, gather.memory, gather.items.payload, gather.entries.payload
+        reader, size = self.reader, self.reader.data_bytes
+        m.submodules.reader = look_into(reader, platform)
+        probes, memory, item, entry = reader.probes, reader.memory, reader.items.payload, reader.entries.payload
         bits = exact_log2(size)
 
         foreign = Signal(bits - 2)  # a word of no area
@@ -39,11 +39,11 @@ class GatherProof(wiring.Component):
         area = Signal()
         m.d.comb += [
             foreign.eq(AnyConst(bits - 2)),
-            gather.entries.valid.eq(AnySeq(1)),
+            reader.entries.valid.eq(AnySeq(1)),
             entry.eq(AnySeq(len(entry.as_value()))),
-            gather.memory_data.eq(AnySeq(32)),
+            reader.memory_data.eq(AnySeq(32)),
             memory.ready.eq(AnySeq(1) & memory.valid),
-            gather.items.ready.eq(AnySeq(1)),
+            reader.items.ready.eq(AnySeq(1)),
             length.eq(entry.value),
             area.eq(entry.kind.as_value() == EntryKind.AREA.value),
             Assume(~area | (entry.value < 1 << LENGTH_BITS) & (entry.bytes == (entry.value != 0))),
@@ -54,25 +54,25 @@ class GatherProof(wiring.Component):
                 | (foreign < entry.address[2:])
                 | (foreign > (entry.address + length - 1)[2:LENGTH_BITS])
             ),
-            Assume(gather.items.ready | ~room_stays),
+            Assume(reader.items.ready | ~room_stays),
         ]
-        m.d.sync += room_stays.eq(gather.items.ready & ~gather.items.valid)
+        m.d.sync += room_stays.eq(reader.items.ready & ~reader.items.valid)
 
         # The area at work: where its next byte is, and how many there are.
         works, at, left, first = Signal(), Signal(bits), Signal(LENGTH_BITS), Signal()
         begun, count = Signal.like(entry), Signal(3)
         room = LANES - at[:2]
-        begins = gather.entries.valid & gather.entries.ready & area & (length != 0)
+        begins = reader.entries.valid & reader.entries.ready & area & (length != 0)
         m.d.comb += [count.eq(Mux(left < room, left, room)), works.eq(left != 0)]
         with m.If(begins):
             m.d.sync += [at.eq(entry.address), left.eq(length), first.eq(1), begun.eq(entry)]
-        with m.Elif(works & gather.items.valid & gather.items.ready):
+        with m.Elif(works & reader.items.valid & reader.items.ready):
             m.d.sync += [at.eq(at + count), left.eq(left - count), first.eq(0)]
         final = count == left
         m.d.comb += [
             Assert((probes.reads | probes.passes) == works, "an area is worked on until its last byte"),
             Assert(~(probes.reads & probes.passes)),
-            Assert(gather.busy == works),
+            Assert(reader.busy == works),
             Assert(
                 ~works
                 | (
@@ -84,17 +84,17 @@ class GatherProof(wiring.Component):
             ),
             Assert(~works | (foreign < at[2:]) | (foreign > (at + left - 1)[2 : bits + 1])),
             Assert(
-                ~memory.valid | (works & gather.items.ready & (memory.address == at[2:])),
+                ~memory.valid | (works & reader.items.ready & (memory.address == at[2:])),
                 "only words of the area are read",
             ),
             Assert(~(memory.valid & (memory.address == foreign)), "what is in no area is not read"),
             Assert(
                 ~probes.passes
-                | gather.items.valid
+                | reader.items.valid
                 & item.lanes
                 & (item.first == at[:2])
                 & (item.last == (at[:2] + count - 1)[:2])
-                & (item.word == gather.memory_data),
+                & (item.word == reader.memory_data),
                 "all bytes of the word that are the area's, and no others",
             ),
             Assert(
@@ -107,19 +107,19 @@ class GatherProof(wiring.Component):
                 )
             ),
             Assert(~probes.passes | room_stays),
-            Assert(~probes.reads | ~gather.items.valid),
+            Assert(~probes.reads | ~reader.items.valid),
             Assert(
                 works
                 | (
-                    gather.items.valid
+                    reader.items.valid
                     == (
-                        gather.entries.valid
+                        reader.entries.valid
                         & (entry.kind.as_value() <= EntryKind.SYMBOL.value)
                         & ~(area & (length != 0))
                     )
                 )
             ),
-            Assert(~(works & gather.entries.ready), "entries wait for the one before"),
+            Assert(~(works & reader.entries.ready), "entries wait for the one before"),
         ]
         for kept in ("start", "end", "crc", "notify"):
             m.d.comb += Assert(
@@ -130,14 +130,14 @@ class GatherProof(wiring.Component):
 
 PROOFS = [
     Proof(
-        "gather",
+        "tx_reader",
         "it reads its areas and nothing else",
         'docs/cab.md, "Fiber out"',
         holds={
-            "4 kbyte": Attempt(lambda: GatherProof(4 << 10)),
-            "1 Mbyte": Attempt(lambda: GatherProof(1 << 20)),
+            "4 kbyte": Attempt(lambda: TxReaderProof(4 << 10)),
+            "1 Mbyte": Attempt(lambda: TxReaderProof(1 << 20)),
         },
-        search=Attempt(lambda: GatherProof(4 << 10), mode="bmc", depth=8, timeout=60),
+        search=Attempt(lambda: TxReaderProof(4 << 10), mode="bmc", depth=8, timeout=60),
         faults={
             "a word more than the area has is read": Fault(TxReader, "final", lambda was, s: s.reach < LANES),
             "the second word begins where the first did": Fault(

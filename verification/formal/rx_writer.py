@@ -16,10 +16,10 @@ from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "StoreProof"]
+__all__ = ["PROOFS", "RxWriterProof"]
 
 
-class StoreProof(wiring.Component):
+class RxWriterProof(wiring.Component):
     """A store: bytes, areas in data memory, the memory's cycles, flushes and its user's giving up at any time."""
 
     def __init__(self, data_bytes):
@@ -130,14 +130,14 @@ def _ends_early(s):
 
 PROOFS = [
     Proof(
-        "store",
+        "rx_writer",
         "it writes what it took where it may, and nothing else",
         'docs/cab.md, "Fiber in"',
         holds={
-            "4 kbyte": Attempt(lambda: StoreProof(4 << 10)),
-            "1 Mbyte": Attempt(lambda: StoreProof(1 << 20)),
+            "4 kbyte": Attempt(lambda: RxWriterProof(4 << 10)),
+            "1 Mbyte": Attempt(lambda: RxWriterProof(1 << 20)),
         },
-        search=Attempt(lambda: StoreProof(4 << 10), mode="bmc", depth=8),
+        search=Attempt(lambda: RxWriterProof(4 << 10), mode="bmc", depth=8),
         faults={
             "an area has one byte more": Fault(
                 RxWriter, "areas__payload", lambda was, s: with_fields(was, length=was.length + 1)

@@ -1,0 +1,1 @@
+"""Specifications that a proof and a bench share: one file a component."""
