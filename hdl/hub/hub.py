@@ -171,7 +171,8 @@ class Hub(wiring.Component):
         # could be made without registers, goes to every register of the HUB, which takes 4 ns.
         central = m.submodules.central
         reset = s.reset | central.reset_hub
-        enabled, looped = Signal(init=1, name=f"hears_{n}"), Signal(name=f"hears_itself_{n}")
+        enabled = Signal(init=1, name=f"enabled_or_reset_{n}")
+        looped = Signal(name=f"looped_behind_reset_{n}")
         m.d.sync += [enabled.eq(central.enabled[n] | reset), looped.eq(central.looped[n] & ~reset)]
         m.d.comb += [
             register.rx_payload.eq(pin.rx.payload),
