@@ -59,7 +59,8 @@ all*), and by ``reply_bus`` (the reply to *close all reply*).
    decision (state WAIT).
 2. ``controller`` checks the request in ``Controller._check``, where it is decided what happens: the status table shows
    the output in use (``idle`` is 0), so the request cannot be granted (``grants`` is 0); it may wait (``waits`` is 1),
-   so it is not refused either (``now`` is 0). A request with neither takes no part in the pick (``Controller._decide``).
+   so it is not refused either (``now`` is 0). A request with neither takes no part in the pick
+   (``Controller._decide``).
 3. The request stays in ``asking`` and is checked again in each cycle.
 4. When the output is free, ``grants`` becomes 1, and the request is granted in its turn. When ``head`` says
    ``give_up``, since the watchdog has expired or the queue was emptied, ``now`` becomes 1, and the request is refused.
