@@ -264,6 +264,7 @@ JOBS = (
             "cli/test_bench.py",
             "cli/test_compare.py",
             "cli/test_interrupt.py",
+            "cli/test_run_threads.py",
             "cli/test_outputs.py",
             "views/",
             "cli/test_send_file.py",

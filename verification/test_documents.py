@@ -165,7 +165,19 @@ class Reader:
 
 #: Pages whose commands take longest. What they show has everyday tests of its own; the README, the tutorial and all
 #: other pages are followed every day.
-LONG = {"verilog.md", "sweep.md", "sockets.md", "programs.md", "latency.md", "network.md", "first-board.md"}
+LONG = {
+    "first-board.md",
+    "latency.md",
+    "machines.md",
+    "network.md",
+    "programs.md",
+    "recording.md",
+    "sockets.md",
+    "sweep.md",
+    "transport.md",
+    "transports.md",
+    "verilog.md",
+}
 
 
 @pytest.mark.parametrize(

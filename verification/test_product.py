@@ -50,7 +50,7 @@ SMALLER = {
 }
 FILES |= SMALLER
 #: Files that are tested every day: every kind of statement. Other numbers of ports and sizes of memories have no more.
-EVERYDAY = {"hub modern", "hub no-monitor no-locks queue 256 prototype", "cab VME", "node 2"}
+EVERYDAY = {"hub modern", "cab VME", "node 2"}
 
 each_file = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in EVERYDAY else [pytest.mark.nightly]) for name in FILES]
@@ -98,7 +98,7 @@ def test_verilator_has_nothing_to_warn_of(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "hub modern" else [pytest.mark.nightly]) for name in FILES]
+    "name", [pytest.param(name, marks=[] if name == "node 2" else [pytest.mark.nightly]) for name in FILES]
 )
 def test_verilator_has_nothing_to_warn_of_in_verilog_2005_whatever_the_file_is_called(name, tmp_path):
     kind, parameters = FILES[name]

@@ -63,6 +63,10 @@ SIGNALS = [
     (signal.SIGTERM, 143, "ended by SIGTERM"),
     (signal.SIGHUP, 129, "ended by SIGHUP"),
 ]
+#: A program is ended by each of them every day (``test_while_a_program_runs``).
+each_signal = pytest.mark.parametrize(
+    "number, status, words", [SIGNALS[0], *(pytest.param(*case, marks=pytest.mark.nightly) for case in SIGNALS[1:])]
+)
 
 
 def _end(process, number, status=130):
@@ -85,7 +89,7 @@ def test_while_a_program_runs(nectar, simulator, boards, text):
     assert os.listdir(nectar.folder) == ["program.py"]
 
 
-@pytest.mark.parametrize("number, status, words", SIGNALS)
+@each_signal
 def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator, number, status, words):
     with nectar.start("run", nectar.program(LOOP), "--waves", "w.vcd") as process:
         process.stdout.readline()
@@ -135,10 +139,7 @@ def test_what_a_killed_run_has_left_is_deleted_by_the_next(nectar, simulator):
     assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.fst", "w.gtkw", "w.names"]
 
 
-#: The compiler is ended in the same way by all of them; each is tested every day while a program runs.
-@pytest.mark.parametrize(
-    "number, status, words", [SIGNALS[0], *(pytest.param(*case, marks=pytest.mark.nightly) for case in SIGNALS[1:])]
-)
+@each_signal
 def test_while_the_simulator_is_built(nectar, simulator, number, status, words):
     """A compiler that never ends stands in for one that takes its time; it has a child, as compilers have.
 
@@ -195,6 +196,7 @@ def test_progress_on_a_terminal_is_one_line_and_cleared_at_the_end(nectar, simul
     )
 
 
+@pytest.mark.nightly
 def test_elsewhere_progress_is_a_line_after_two_seconds_and_seldom_more(nectar, simulator):
     with nectar.start("run", nectar.program(LOOP)) as process:
         line = process.stderr.readline()

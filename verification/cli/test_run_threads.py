@@ -108,6 +108,7 @@ def test_all_that_is_written_is_the_same(run, monkeypatch, tmp_path, options):
     assert len(events) > 1000 and ("w.vcd" not in written or len(written["w.vcd"]) > 100_000)
 
 
+@pytest.mark.nightly
 def test_boards_and_threads_are_swept(nectar, tmp_path):
     """All rows are equal: a fast board takes the RTL's cycles, and threads change nothing."""
     most = str(min(2, cores()))

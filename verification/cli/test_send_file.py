@@ -81,7 +81,9 @@ def test_the_modern_profile_is_the_same_program_on_a_faster_nectar(send, tmp_pat
         assert 0.01 < results[f"send_file.latency.{hub}"] <= 0.05
 
 
-@pytest.mark.parametrize("options", [[], ["--boards", "fast"]], ids=["rtl", "fast"])
+@pytest.mark.parametrize(
+    "options", [pytest.param([], id="rtl", marks=pytest.mark.nightly), pytest.param(["--boards", "fast"], id="fast")]
+)
 def test_a_long_file_comes_near_the_fibers_rate(send, options):
     text, results, data = send(200_000, *options)
     assert results["send_file.throughput"] == pytest.approx(200_000 * 8 / results["send_file.simulated_time"])

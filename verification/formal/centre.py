@@ -59,7 +59,7 @@ PROOFS = [
         "an output has one input whatever is forced, and each command one response, in the first cycles after a reset",
         "H10",
         holds={
-            "15 cycles": Attempt(lambda: CentreProof(3), mode="bmc", depth=15),
+            "12 cycles": Attempt(lambda: CentreProof(3), mode="bmc", depth=12),
             "26 cycles": Attempt(lambda: CentreProof(3), mode="bmc", depth=26, nightly=True),
         },
         search=Attempt(lambda: CentreProof(3), mode="bmc", depth=26),

@@ -213,7 +213,7 @@ PROOFS = [
         'docs/cab.md, "Fiber in"',
         holds={
             "4 kbyte": Attempt(lambda: ScatterProof(4 << 10, 3), timeout=100, nightly=True),
-            "1 Mbyte": Attempt(lambda: ScatterProof(1 << 20, 3), timeout=100),
+            "1 Mbyte": Attempt(lambda: ScatterProof(1 << 20, 3), timeout=100, nightly=True),
         },
         search=Attempt(lambda: ScatterProof(4 << 10, 2), mode="bmc", depth=9, timeout=90),
         everyday=0,

@@ -123,7 +123,7 @@ PROOFS = [
         "docs/vme.md",
         holds={
             "4 kbyte": Attempt(lambda: VmeTransferProof(4 << 10), nightly=True),
-            "1 Mbyte": Attempt(lambda: VmeTransferProof(1 << 20)),
+            "1 Mbyte": Attempt(lambda: VmeTransferProof(1 << 20), nightly=True),
         },
         search=Attempt(lambda: VmeTransferProof(4 << 10), mode="bmc", depth=9, timeout=60),
         faults={

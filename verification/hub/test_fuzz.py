@@ -24,7 +24,7 @@ from nectar.verification.hub.traffic import Neighbour, audit, transactions
 #: Ports of the HUB: every day as in test_hub, which shares the compiled HUB, and at night.
 PORTS, NIGHTLY_PORTS = 5, 16
 #: Symbols for each profile, of which a tenth are legal; in the everyday regression and in the nightly one.
-EVERYDAY, NIGHTLY = 300_000, 20_000_000
+EVERYDAY, NIGHTLY = 200_000, 20_000_000
 #: Symbols after which the HUB is emptied and looked at.
 ROUND = 130_000
 CASES = [

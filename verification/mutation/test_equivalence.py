@@ -25,7 +25,7 @@ class Late(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("way", [equivalent, unreached])
+@pytest.mark.parametrize("way", [equivalent, pytest.param(unreached, marks=pytest.mark.nightly)])
 def test_a_register_that_nobody_looks_at_any_more_made_a_difference(way, tmp_path):
     """A mutant that is rid of a register is not compared with what the register holds behind the reset only. The reset
     itself has no value to choose here."""
@@ -162,6 +162,7 @@ class Waiting(wiring.Component):
         return m
 
 
+@pytest.mark.nightly
 def test_what_a_submodule_makes_the_same_of_makes_no_difference(tmp_path):
     """However long an output takes to tell; and all else does."""
     _, mutants = mutate(Waiting(), tmp_path, None)

@@ -178,9 +178,10 @@ def test_a_configuration_that_the_bench_does_not_have_is_no_trial(tmp_path):
         Trial("", __name__, "adders", tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "name, profile",
-    [("hub/control/locks", "prototype"), pytest.param("hub/port/bypass", "modern", marks=pytest.mark.nightly)],
+    [("hub/control/locks", "prototype"), ("hub/port/bypass", "modern")],
 )
 def test_what_is_left_meets_a_hub_that_the_whole_bench_has(name, profile, monkeypatch, tmp_path):
     """In the first profile with such a component, and with the claims that can show something on a HUB of that size."""
@@ -191,6 +192,7 @@ def test_what_is_left_meets_a_hub_that_the_whole_bench_has(name, profile, monkey
     assert met == [(f"5 ports {profile}", [1])]
 
 
+@pytest.mark.nightly
 def test_a_mutant_that_ends_or_stops_the_simulation_is_found(adder, tmp_path):
     """By a task of the simulator, by a crash, or by going on for ever."""
     text = adder[1].rstrip().removesuffix("endmodule")

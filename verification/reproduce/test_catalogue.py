@@ -22,6 +22,7 @@ LONG = {
     "H14",
     "S13.circuit",
     "S13.nodes",
+    "S13.rate",
     "S7.nodes",
     "S8.mpi-bcast",
 }

@@ -231,6 +231,8 @@ STORMS = [
     "HUB1.P0:disable,at=1ms,for=1ms",
     "CAB2:stop,at=1ms,for=1ms",
 ]
+#: Those that take longest.
+LONG_STORMS = {"*:lost-ready=0.03", "*:lost-start=0.03", "ANY:cut,at=1ms,for=1ms"}
 
 
 def storm(boards, fault, seed, topology="chain:2"):
@@ -295,7 +297,9 @@ def storm(boards, fault, seed, topology="chain:2"):
         return hits
 
 
-@pytest.mark.parametrize("fault", STORMS)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=[pytest.mark.nightly] * (fault in LONG_STORMS)) for fault in STORMS]
+)
 def test_the_system_works_again_after_a_storm(fault):
     storm("fast", fault, seeds.seed())
 

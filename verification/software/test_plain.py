@@ -58,8 +58,8 @@ def test_every_call_takes_the_same_time_to_the_picosecond(boards, protected):
 
 @pytest.mark.parametrize(
     "path",
-    # sockets are compared every day in test_sockets
-    [pytest.param(p, marks=[pytest.mark.nightly] if p.stem == "sockets" else [], id=p.stem) for p in EXAMPLES],
+    # sockets are compared every day in test_sockets, streams in this file
+    [pytest.param(p, marks=[pytest.mark.nightly] * (p.stem in ("sockets", "stream")), id=p.stem) for p in EXAMPLES],
 )
 def test_each_example_prints_the_same_with_plain_functions(path, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -86,6 +86,7 @@ def throughput(MPI, comm):
     return COUNT * SIZE * 8 / (MPI.Wtime() - begin) / 1e6
 
 
+@pytest.mark.nightly
 def test_nodes_send_each_other_28_mbit_per_second():
     """S1's throughput from node to node, by MPI."""
     assert min(ranks(throughput, **ON_NODES)) >= 28

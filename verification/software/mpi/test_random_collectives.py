@@ -329,7 +329,7 @@ def _holds(program):
     judge(run(size, lambda comm: play(comm, steps), multicast=multicast, seed=seed))
 
 
-@properties(max_examples=250)
+@properties(max_examples=160)
 @given(PROGRAMS)
 def test_random_programs_do_what_the_replay_says(program):
     _holds(program)

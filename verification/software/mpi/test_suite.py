@@ -6,8 +6,11 @@ from nectar.verification.software.mpi.suite import FILES, QUICK, run
 
 #: Files that are run with ranks on nodes.
 ON_NODES = ("p2p_obj_matched", "msgzero", "cco_obj", "p2p_obj", "p2p_buf_matched", "p2p_buf")
+#: A file that is run every day on the iPSC/2.
+MATCHED = "p2p_obj_matched"
+EVERYDAY = set(QUICK) - {MATCHED}
 CASES = [
-    pytest.param(name, ranks, marks=[pytest.mark.nightly] * (ranks > 2 or name not in QUICK), id=f"{name}-{ranks}")
+    pytest.param(name, ranks, marks=[pytest.mark.nightly] * (ranks > 2 or name not in EVERYDAY), id=f"{name}-{ranks}")
     for name in FILES
     for ranks in (2, 3, 4, 5)
 ]
@@ -35,7 +38,7 @@ def test_they_pass_with_ranks_on_nodes(name):
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [
-        pytest.param(name, ranks, marks=[pytest.mark.nightly] * ((name, ranks) != ("p2p_obj_matched", 2)))
+        pytest.param(name, ranks, marks=[pytest.mark.nightly] * ((name, ranks) != (MATCHED, 2)))
         for name in FILES
         for ranks in ((2, 3, 5) if name in QUICK else (2,))
     ],

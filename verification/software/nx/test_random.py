@@ -149,7 +149,7 @@ PROGRAMS = {
 }
 
 
-@properties(max_examples=150)
+@properties(max_examples=100)
 @given(**PROGRAMS)
 def test_random_programs_do_what_a_replay_allows(plain, nodes, processes, steps):
     check_noted(plain, nodes, processes, steps)
