@@ -29,6 +29,8 @@ EXECUTED = {"python", "toml", "console"}
 NEVER = {"text", ""}
 #: Targets that only show what they would do: they run this very test, take very long, or take things away.
 DRY = {"test", "check", "nightly", "bench", "bench-fpga", "boards", "docs", "clean"}
+#: What is installed stays as it is, even if pyproject.toml has changed since: the tests run on it.
+MAKE = "make --old-file=.venv/running --old-file=.venv/installed"
 
 
 class Block:
@@ -139,7 +141,7 @@ class Reader:
         """A command of a console block."""
         make = re.fullmatch(r"make ([\w-]+)", command)
         if make:
-            status, output = self.run(f"make --dry-run {make[1]}" if make[1] in DRY else command, ROOT)
+            status, output = self.run(f"{MAKE} {'--dry-run' if make[1] in DRY else ''} {make[1]}", ROOT)
             if make[1] in DRY:
                 said = ["..."]
         else:

@@ -22,8 +22,9 @@
 Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
 tells ``output_port`` to send one.
 
-**The way of a command for this HUB.** ``head`` takes it out of the queue. The next stages are in ``control``. The
-answer leaves through the port at which the command arrived::
+**The way of a command for this HUB.** ``head`` takes it out of the queue; in the profile *modern* ``symbol_decoder``
+offers it to ``head`` directly while the queue is empty. The next stages are in ``control``. The answer leaves through
+the port at which the command arrived::
 
     head --request--> controller --order--> response_unit --response--> head --answer--> reply_sender --> output_port
                           |                     |     |
@@ -46,16 +47,21 @@ all*), and by ``reply_bus`` (the reply to *close all reply*).
 3. ``crossbar`` and ``reply_bus``: the ways between the ports, forward and back.
 4. ``control``: one for all ports. ``controller`` decides one request in each cycle, in turns (``arbiter``).
    ``status_table`` holds the connections, ``locks`` the locks. ``response_unit`` looks up the answers. ``supervisor``
-   carries out the commands that change ports. ``watchdog`` ends connections and commands at an input where nothing
+   carries out the commands that change ports. ``controller_signals`` and ``response_signals`` tell what the signals
+   inside of these two mean. ``watchdog`` ends connections and commands at an input where nothing
    moves. ``neighbours`` holds the hellos. ``central`` wires the decisions and tables together.
 5. ``monitor``: counters and a record of events, which commands read (``monitor_map`` has their numbers).
 6. ``hub``: all parts, wired together.
 
 **An example: an *open with retry* for an output that is in use.**
 
-1. ``head`` takes the command out of the queue and asks (``request_valid``).
-2. ``controller`` checks the request. The request cannot be granted (``can`` is 0) but may wait (``waits`` is 1), so
-   neither ``possible`` nor ``at_once`` becomes 1.
-3. The request stays in ``waiting`` and is checked again in each cycle.
-4. It is decided when the output is free, or when the port says ``give_up``.
+1. ``head`` takes the command out of the queue, asks (``request_valid``, in its state EXECUTE), and waits for the
+   decision (state WAIT).
+2. ``controller`` checks the request in ``Controller._check``, where it is decided what happens: the status table shows
+   the output in use (``idle`` is 0), so the request cannot be granted (``grants`` is 0); it may wait (``waits`` is 1),
+   so it is not refused either (``now`` is 0). A request with neither takes no part in the pick
+   (``Controller._decide``).
+3. The request stays in ``asking`` and is checked again in each cycle.
+4. When the output is free, ``grants`` becomes 1, and the request is granted in its turn. When ``head`` says
+   ``give_up``, since the watchdog has expired or the queue was emptied, ``now`` becomes 1, and the request is refused.
 """

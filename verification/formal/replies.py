@@ -12,6 +12,8 @@ from ...hdl.hub.commands import HELLO, HELLO_ASK, HELLO_HUB, Op
 from ...hdl.hub.port.reply_buffer import ARRIVED_ROOM, ReplyBuffer
 from ...hdl.hub.reply_bus import ReplyBus
 from ...hdl.link.symbol import COMMAND_LENGTH
+from ..specs.reply_buffer import ReplyBufferSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -37,7 +39,12 @@ class ReplyBufferProof(wiring.Component):
 
         place, strobe = Signal(2, init=1), Signal()  # place of the next byte
         begins, completes = Signal(), Signal()
-        level, no_room = Signal(range(ARRIVED_ROOM + 1)), Signal()
+        spec, shown = beside(
+            m,
+            ReplyBufferSpec(),
+            {"place": buffer.place, "strobe": buffer.strobe, "source__pop": buffer.source.pop},
+        )
+        level, no_room = spec.level, spec.no_room
         m.d.comb += [
             begins.eq(AnySeq(1)),
             strobe.eq(AnySeq(1)),
@@ -49,17 +56,13 @@ class ReplyBufferProof(wiring.Component):
         ]
         with m.If(strobe):
             m.d.sync += place.eq(Mux(completes, 1, buffer.place + 1))
-            with m.If(buffer.place == 1):
-                m.d.sync += no_room.eq(level == ARRIVED_ROOM)
-        kept = Signal()
-        m.d.comb += kept.eq(completes & ~no_room)
-        m.d.sync += level.eq(level + kept - buffer.source.pop)
         m.d.comb += [
             Assert(place != 0),
             Assert(probes.no_room == no_room),
             Assert((place == 1) | no_room | (level < ARRIVED_ROOM)),
-            Assert(buffer.lost == (completes & no_room), "a reply is lost only if it found no room, and that is told"),
-            Assert(buffer.source.valid == (level != 0)),
+            Assert(level <= ARRIVED_ROOM),
+            agree(buffer.lost, shown.lost, "a reply is lost only if it found no room, and that is told"),
+            agree(buffer.source.valid, shown.source__valid, "a reply that has come waits until it leaves"),
             Assert((probes.pushed - probes.popped)[:3] == level),
         ]
 

@@ -11,6 +11,8 @@ from amaranth.lib import wiring
 from ...hdl.hub.messages import Reply
 from ...hdl.hub.port.reply_sender import REPLY_ROOM, ReplySender
 from ...hdl.link.symbol import COMMAND_LENGTH, Control
+from ..specs.reply_sender import ReplySenderSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -39,14 +41,19 @@ class ReplySenderProof(wiring.Component):
         m.submodules.sender = look_into(sender, platform)
         probes = sender.probes
 
-        level, come = Signal(range(REPLY_ROOM + 1)), Signal(2, init=1)
+        spec, shown = beside(
+            m,
+            ReplySenderSpec(),
+            {"push": sender.push, "take": sender.take, "answer__valid": sender.answer.valid},
+        )
+        level, come, at, own = spec.level, spec.come, spec.at, spec.own
         taken, completes, leaves = Signal(), Signal(), Signal()
         must, kept = Signal(), Signal(Reply)
         m.d.comb += [
             sender.byte.eq(AnySeq(8)),
             sender.place.eq(Mux(sender.push, come, AnySeq(2))),
             sender.push.eq((come != 1) | AnySeq(1)),
-            taken.eq(sender.push & ((come != 1) | ~sender.full)),
+            taken.eq(shown.keeps),
             completes.eq(sender.push & (come == _LAST)),
             sender.answer.valid.eq(AnySeq(1) | must),
             sender.answer.payload.eq(AnySeq(24)),
@@ -56,21 +63,7 @@ class ReplySenderProof(wiring.Component):
             Assert(~sender.muted | (sender.symbol == 0)),
         ]
         m.d.sync += [must.eq(sender.answer.valid & ~sender.answer.ready), kept.eq(sender.answer.payload)]
-        with m.If(taken):
-            m.d.sync += come.eq(Mux(completes, 1, come + 1))
-
-        # What is sent: the symbol's place, and whether it belongs to an answer; while nothing is under way, the last
-        # that was.
-        at, own, last = Signal(2), Signal(), Signal()
-        m.d.comb += [
-            last.eq(sender.take & (at == _LAST)),
-            leaves.eq(last & ~own),
-        ]
-        with m.If(sender.take):
-            m.d.sync += at.eq(at + 1)
-            with m.If(at == 0):
-                m.d.sync += own.eq(sender.answer.valid & (~own | (level == 0)))
-        m.d.sync += level.eq(level + completes - leaves)
+        m.d.comb += leaves.eq(sender.take & (at == _LAST) & ~own)
         answer = sender.answer.payload
         m.d.comb += [
             Assert(come != 0),
@@ -78,12 +71,10 @@ class ReplySenderProof(wiring.Component):
             Assert((at == 0) | Mux(own, must, level != 0)),
             Assert((probes.come - probes.sent)[:3] == level),
             Assert((probes.at == at) & (probes.own == own)),
-            Assert(sender.full == (level == REPLY_ROOM), "it takes a reply when there is room"),
-            Assert(
-                sender.waiting == ((level != 0) | sender.answer.valid),
-                "it has something to send whenever something waits",
-            ),
-            Assert(sender.answer.ready == (last & own), "an answer is taken with its last symbol"),
+            Assert(level <= REPLY_ROOM),
+            agree(sender.full, shown.full, "it takes a reply when there is room"),
+            agree(sender.waiting, shown.waiting, "it has something to send whenever something waits"),
+            agree(sender.answer.ready, shown.answer__ready, "an answer is taken with its last symbol"),
             Assert((at != 0) | sender.muted | (sender.symbol == Control.REPLY)),
             Assert(
                 (at == 0)

@@ -8,6 +8,8 @@ from amaranth.hdl import Assert, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.link.queue import QUEUE_DEPTH, SymbolQueue
+from ..specs.queue import QueueSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -34,22 +36,22 @@ class SymbolQueueProof(wiring.Component):
             queue.clear.eq(AnySeq(1)),
         ]
 
-        # The model: how many entries are inside, and whether the last came just now.
-        level, fresh, younger = Signal(range(depth + 1)), Signal(), Signal()
+        spec, shown = beside(
+            m,
+            QueueSpec(depth),
+            {"push__valid": queue.push.valid, "output__ready": queue.output.ready, "clear": queue.clear},
+        )
+        level = spec.level
         stores, pops = Signal(), Signal()
         m.d.comb += [
-            stores.eq(queue.push.valid & (level != depth)),
+            stores.eq(shown.stores),
             pops.eq(queue.output.valid & queue.output.ready),
-            Assert(queue.level == level),
-            Assert(
-                queue.overflow == (queue.push.valid & (level == depth)), "what finds no room, and only that, is lost"
-            ),
-            Assert(queue.output.valid == (level > fresh + younger), "an entry is offered from the third cycle on"),
-            Assert(probes.ahead == (level > queue.output.valid + fresh), "it is read in the second"),
+            Assert(level <= depth),
+            agree(queue.level, shown.level, "its fill is told"),
+            agree(queue.overflow, shown.overflow, "what finds no room, and only that, is lost"),
+            agree(queue.output.valid, shown.output__valid, "an entry is offered from the third cycle on"),
+            Assert(probes.ahead == (level > queue.output.valid + spec.fresh), "it is read in the second"),
         ]
-        m.d.sync += [level.eq(level + stores - pops), fresh.eq(stores), younger.eq(fresh)]
-        with m.If(queue.clear):
-            m.d.sync += [level.eq(0), fresh.eq(0), younger.eq(0)]
 
         # The entry that is followed.
         follows, word, ahead = Signal(), Signal(width), Signal(range(depth + 1))

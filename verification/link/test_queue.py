@@ -9,35 +9,31 @@ import pytest
 from nectar.hdl.link.queue import QUEUE_DEPTH, SymbolQueue
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep
+from nectar.verification.specs.queue import QueueSpec
+from nectar.verification.specs.spec import Follower
 
 CONFIGURATIONS = {"depth 2": (2, 9), "depth 8": (8, 9), "depth 13": (13, 10), "full size": (QUEUE_DEPTH, 9)}
 
 
 class Reference:
-    """The queue as a deque: an entry comes out three cycles after it went in, or one after the one before it left.
-
-    ``step`` takes the inputs of a cycle and gives what the outputs must be in that same cycle.
-    """
+    """How many entries there are, as specified, and the entries. ``step`` gives the outputs of a cycle."""
 
     def __init__(self, depth):
         self.depth = depth
-        self.entries = deque()  # (first cycle in which it may be at the output, payload)
-        self.cycle = 0
+        self.spec = Follower(QueueSpec(depth))
+        self.entries = deque()
 
     def step(self, payload, push, ready, clear):
         """Returns (head or None, level, overflow) of this cycle and moves on to the next."""
-        entries = self.entries
-        head = entries[0][1] if entries and entries[0][0] <= self.cycle else None
-        level = len(entries)
-        overflow = push and level == self.depth
+        entries, shown = self.entries, self.spec.step({"push__valid": push, "output__ready": ready, "clear": clear})
+        head = entries[0] if shown["output__valid"] else None
         if head is not None and ready:
             entries.popleft()
-        if push and not overflow:
-            entries.append((self.cycle + 3, payload))
+        if shown["stores"]:
+            entries.append(payload)
         if clear:
             entries.clear()
-        self.cycle += 1
-        return head, level, overflow
+        return head, shown["level"], shown["overflow"]
 
 
 async def start(dut):

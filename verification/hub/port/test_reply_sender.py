@@ -6,27 +6,23 @@ from collections import deque
 import cocotb
 import pytest
 
-from nectar.hdl.hub.port.reply_sender import REPLY_ROOM, ReplySender
+from nectar.hdl.hub.port.reply_sender import ReplySender
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.specs.reply_sender import ReplySenderSpec
+from nectar.verification.specs.spec import Follower
 
 
 class Model:
-    """Replies that wait, an answer that waits, and the symbols of the one that is being sent."""
+    """What is sent when, as specified; the replies that wait, and the answer."""
 
     def __init__(self):
+        self.spec = Follower(ReplySenderSpec())
         self.replies = deque()  # bytes
         self.coming = []
         self.answer = None
-        self.symbols = None  # of the one that is being sent
-        self.own = False  # it is the answer
         self.seen = {"own": 0, "other": 0, "own in turn": 0, "other in turn": 0, "refused": 0}
-
-    @property
-    def full(self):
-        """Whether four replies wait, the one that is being sent included."""
-        return len(self.replies) == REPLY_ROOM
 
     @property
     def waiting(self):
@@ -35,32 +31,21 @@ class Model:
 
     def step(self, inputs):
         """What is next; then what goes and what comes."""
-        if not self.symbols and self.waiting:
-            turn = bool(self.answer) and (not self.own or not self.replies)
-            if inputs["take"]:
-                self.seen["own" if turn else "other"] += 1
-                if self.answer and self.replies:
-                    self.seen["own in turn" if turn else "other in turn"] += 1
-                self.own = turn
-                self.symbols = deque([Control.REPLY, *(self.answer if turn else self.replies[0])])
-        symbol = self.symbols[0] if self.symbols else Control.REPLY
-        last = inputs["take"] and self.symbols and len(self.symbols) == 1
-        full = self.full
-        shown = {
-            "waiting": self.waiting,
-            "symbol": 0 if inputs["muted"] else symbol if self.waiting else None,
-            "full": full,
-            "answer__ready": bool(last and self.own),
-        }
-        self.seen["refused"] += inputs["push"] and full
-        if inputs["take"]:
-            self.symbols.popleft()
-        if last:
-            if self.own:
+        at, shown = self.spec.state.at, self.spec.step(inputs)
+        keeps, own = shown.pop("keeps"), bool(shown.pop("sends_own"))
+        symbols = [Control.REPLY, *((self.answer if own else self.replies[0]) if self.waiting else ())]
+        shown["symbol"] = 0 if inputs["muted"] else symbols[at] if self.waiting else None
+        self.seen["refused"] += inputs["push"] and shown["full"]
+        if inputs["take"] and at == 0:
+            self.seen["own" if own else "other"] += 1
+            if self.answer and self.replies:
+                self.seen["own in turn" if own else "other in turn"] += 1
+        if inputs["take"] and at == len(symbols) - 1:
+            if own:
                 self.answer = None
             else:
                 self.replies.popleft()
-        if inputs["push"] and (self.coming or not full):
+        if keeps:
             self.coming.append(inputs["byte"])
             if len(self.coming) == 3:
                 self.replies.append(bytes(self.coming))
