@@ -36,8 +36,8 @@ class Crossbar(wiring.Component):
         The status table. No input is connected to the output of its own port.
     space : In(ports)
         Outputs that take a symbol; if ``late``, in the next cycle.
-    ahead : as in StatusTable
-        Only if ``late``: the table of the next cycle.
+    enter, named : as in StatusTable
+        Only if ``late``: the connection that is entered.
     listened, blocked : Out(ports), Out(ports)
         Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
         whose connection has ended in the cycle before.
@@ -65,7 +65,8 @@ class Crossbar(wiring.Component):
                 "targets": In(ports).array(ports),
                 "owner": In(index_bits(ports)).array(ports),
                 "space": In(ports),
-                "ahead": In(ports).array(ports),
+                "enter": In(ports),
+                "named": In(ports).array(ports),
                 "listened": Out(ports),
                 "blocked": Out(ports),
                 "out": Out(CrossbarBeat).array(ports),
@@ -80,10 +81,13 @@ class Crossbar(wiring.Component):
         masks = [self.targets[i] & ~(1 << i) for i in ports]
         domain = m.d.sync if self.late else m.d.comb
         for i, mask in enumerate(masks):
-            # A connection that has just ended may still block if ``late``: whether it ends is known late in the cycle.
-            ahead = self.ahead[i] & ~(1 << i) if self.late else mask
+            blocks = (mask & ~self.space).any()
+            if self.late:
+                # A connection that has just ended may still block: whether it ends is known late in the cycle. So is
+                # what is entered: the output is looked up apart from it.
+                blocks |= self.enter[i] & (self.named[i] & ~self.space).any()
             m.d.comb += self.listened[i].eq(mask.any())
-            domain += self.blocked[i].eq((ahead & ~self.space).any())
+            domain += self.blocked[i].eq(blocks)
         m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]

@@ -159,22 +159,26 @@ class Hub(wiring.Component):
         m.d.core += [
             there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()
         ]
-        self._wire_register(m, s, n, register, sink, local)
+        self._wire_register(m, s, n, register, sink)
         self._wire_input(m, s, n, register, source, local)
         self._wire_output(m, s, n, source, sink, local)
         m.d.comb += s.active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"])
 
-    def _wire_register(self, m, s, n, register, sink, local):
+    def _wire_register(self, m, s, n, register, sink):
         """The input register of port ``n``: from the fiber, or from the port's own output in loop back."""
         pin = getattr(self, f"port_{n}")
-        # A copy of the reset for each port: the reset itself goes to every register of the HUB, which takes 4 ns.
-        reset = Signal(init=1, name=f"reset_{n}", attrs={"keep": 1})
-        m.d.sync += reset.eq(m.submodules.central.reset_hub)
+        # The input register works while the HUB is reset, as if it were behind it. The reset itself, behind which this
+        # could be made without registers, goes to every register of the HUB, which takes 4 ns.
+        central = m.submodules.central
+        reset = s.reset | central.reset_hub
+        enabled = Signal(init=1, name=f"enabled_or_reset_{n}")
+        looped = Signal(name=f"looped_behind_reset_{n}")
+        m.d.sync += [enabled.eq(central.enabled[n] | reset), looped.eq(central.looped[n] & ~reset)]
         m.d.comb += [
             register.rx_payload.eq(pin.rx.payload),
             register.rx_valid.eq(pin.rx.valid),
-            register.enabled.eq(local["enabled"] | reset),
-            register.looped.eq(local["looped"] & ~reset),
+            register.enabled.eq(enabled),
+            register.looped.eq(looped),
             register.loop_symbol.eq(sink.loop_symbol),
             register.loop_valid.eq(sink.loop_valid),
             s.arrived[n].eq(register.valid),
@@ -203,7 +207,7 @@ class Hub(wiring.Component):
             crossbar.beat[n].eq(source.crossbar.beat),
             crossbar.move[n].eq(source.crossbar.move),
             crossbar.targets[n].eq(central.targets[n]),
-            crossbar.ahead[n].eq(central.ahead[n]),
+            crossbar.named[n].eq(source.named),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
             s.events[n].eq(source.events),
@@ -241,10 +245,11 @@ class Hub(wiring.Component):
         ]
 
     def _wire_centre(self, m, s):
-        """The centre, with the watchdog and the neighbours. The reply bus closes connections a cycle late."""
+        """The centre, with crossbar, watchdog and neighbours. The reply bus closes connections a cycle late."""
         central, neighbours = m.submodules.central, m.submodules.neighbours
-        watchdog = m.submodules.watchdog
+        crossbar, watchdog = m.submodules.crossbar, m.submodules.watchdog
         m.d.comb += [
+            crossbar.enter.eq(central.enter),
             central.closed.eq(s.closed | s.reply_closed),
             central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
@@ -300,12 +305,12 @@ class Hub(wiring.Component):
 
     def _tell_idle(self, m, s):
         """Whether nothing is under way. A part that was active in the last cycle may have started another part in this
-        cycle."""
+        cycle. The watchdog is itself a cycle behind what it watches."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
         watchdog = m.submodules.watchdog
-        were_active = Signal(self.ports + 3)
-        m.d.sync += were_active.eq(Cat(s.active, central.busy, reply_bus.busy, watchdog.active))
+        were_active = Signal(self.ports + 2)
+        m.d.sync += were_active.eq(Cat(s.active, central.busy, reply_bus.busy))
         m.d.comb += [
-            s.awake.eq(were_active.any() | s.arrived.any()),
+            s.awake.eq(were_active.any() | watchdog.active | s.arrived.any()),
             self.idle.eq(~s.awake & ~(m.submodules.monitor.active if self.has_monitor else 0) & ~s.reset),
         ]

@@ -40,7 +40,6 @@ class HonestSenderProof(wiring.Component):
             sends.eq(starts | (left != 0) & AnySeq(1)),
             queue.entry.eq(AnySeq(9)),
             queue.write.eq(sends),
-            queue.place.eq(1),
             queue.amount.eq(1),
             queue.commit.eq(sends),
         ]

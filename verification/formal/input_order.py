@@ -48,7 +48,6 @@ class InputOrderProof(wiring.Component):
             queue.pop.eq(bypass.pop_queue),
             queue.entry.eq(came),
             queue.commit.eq(queue.write),
-            queue.place.eq(1),
             queue.amount.eq(1),
             diverts.eq(bypass.plain & bypass.open),
             queue.write.eq((bypass.plain & ~diverts | kept) & ~queue.full),

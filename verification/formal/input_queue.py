@@ -32,18 +32,16 @@ class InputQueueProof(wiring.Component):
         probes = queue.probes
 
         level, gone, commits = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal()
+        number = Signal(range(1, COMMAND_LENGTH + 1))  # of what is committed if this entry is
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
-            queue.place.eq(AnySeq(queue.place.shape())),
-            Assume((queue.place != 0) & (queue.place <= COMMAND_LENGTH)),
+            queue.offset.eq(AnySeq(queue.offset.shape())),
+            number.eq(queue.offset + 1),
             queue.write.eq(AnySeq(1)),
             queue.amount.eq(AnySeq(queue.amount.shape())),
-            Assume(~queue.commit | (queue.amount == queue.place)),
+            Assume(~queue.commit | (queue.amount == number)),
             queue.commit.eq(
-                AnySeq(1)
-                & queue.write
-                & (queue.place != 3)
-                & Mux(queue.clear, queue.place <= 2, level + queue.place <= capacity)
+                AnySeq(1) & queue.write & (number != 3) & Mux(queue.clear, number <= 2, level + number <= capacity)
             ),
             queue.clear.eq(AnySeq(1)),
             queue.pop.eq(AnySeq(1) & queue.valid),
@@ -52,7 +50,7 @@ class InputQueueProof(wiring.Component):
         ]
         offers = Signal()
         m.d.sync += [
-            level.eq(level - gone + Mux(commits, queue.place, 0)),
+            level.eq(level - gone + Mux(commits, number, 0)),
             offers.eq(level > gone),
         ]
         m.d.comb += [
@@ -76,9 +74,9 @@ class InputQueueProof(wiring.Component):
             m.d.sync += [
                 follows.eq(queue.write & AnySeq(1)),
                 word.eq(queue.entry),
-                ahead.eq(level + queue.place - 1 - gone),
+                ahead.eq(level + queue.offset - gone),
             ]
-        with m.Elif((ahead < gone) | queue.write & (ahead == level + queue.place - 1)):
+        with m.Elif((ahead < gone) | queue.write & (ahead == level + queue.offset)):
             m.d.sync += follows.eq(0)  # taken, thrown away, or written over since it was not committed
         with m.Else():
             m.d.sync += ahead.eq(ahead - gone)

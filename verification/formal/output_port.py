@@ -16,7 +16,14 @@ from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "OutputPortProof", "is_sent"]
+__all__ = ["MARK_OUTLIVES", "PROOFS", "OutputPortProof", "is_sent"]
+
+#: A mark in the skid buffer outlives its connection.
+MARK_OUTLIVES = Fault(
+    SkidBuffer,
+    "place_{n}",
+    lambda was, s, n: Mux(s.ended, with_fields(CrossbarBeat(was), closes=CrossbarBeat(s[f"place_{n}"]).closes), was),
+)
 
 
 def is_sent(symbol):
@@ -222,7 +229,7 @@ PROOFS = [
             "a reply waits for data": Fault(
                 OutputPort,
                 "stays",
-                lambda was, s: Mux(s.load, (s.readies != 0) | s["replies.waiting"] & ~s.comes, s.taken),
+                lambda was, s: Mux(s.load, (s.readies != 0) | s["replies.waiting"] & ~(s.falls & s.push), s.taken),
             ),
             "it closes although the register was not loaded": Fault(
                 OutputPort, "closes_beside", lambda was, s: s.taken & s.beside.closes & ~s.ended
@@ -237,20 +244,14 @@ PROOFS = [
             "a mark outlives its connection": Fault(
                 OutputPort,
                 "beside",
-                lambda was, s: Mux(~s.load & s.free, with_fields(was, closes=CrossbarBeat(s.came).closes), was),
+                lambda was, s: Mux(~s.load & s.free, with_fields(was, closes=CrossbarBeat(s.oldest).closes), was),
             ),
             "too many ready signals wipe out all": Fault(
                 OutputPort,
                 "readies",
                 lambda was, s: s.readies + s.repair + s.send_ready - (s.load & (s.readies != 0)),
             ),
-            "a mark in the skid buffer outlives its connection": Fault(
-                SkidBuffer,
-                "place_{n}",
-                lambda was, s, n: Mux(
-                    s.ended, with_fields(CrossbarBeat(was), closes=CrossbarBeat(s[f"place_{n}"]).closes), was
-                ),
-            ),
+            "a mark in the skid buffer outlives its connection": MARK_OUTLIVES,
             "the skid buffer takes one too many": Fault(SkidBuffer, "space", lambda was, s: ~s.some[2]),
             "the skid buffer forgets a start": Fault(SkidBuffer, "start", lambda was, s: 0),
         },

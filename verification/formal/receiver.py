@@ -131,7 +131,7 @@ class ReceiverProof(wiring.Component):
         loose = [Signal(SYMBOL_BITS, name=f"loose_{n}") for n in range(COMMAND_LENGTH)]
         with m.If(receiver.write):
             for n, entry in enumerate(loose):
-                with m.If(receiver.place == n + 1):
+                with m.If(receiver.offset == n):
                     m.d.sync += entry.eq(receiver.entry)
         completes, flush, commits = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -140,7 +140,7 @@ class ReceiverProof(wiring.Component):
                 enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard
             ),
             commits.eq(receiver.commit),
-            Assert(~commits | receiver.write & (receiver.amount == receiver.place)),
+            Assert(~commits | receiver.write & (receiver.amount == receiver.offset + 1)),
             Assert(
                 commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
                 "whole commands and symbols outside of commands enter the queue, save those that go past it, and "
@@ -148,10 +148,10 @@ class ReceiverProof(wiring.Component):
             ),
         ]
         with m.If(commits & plain):
-            m.d.comb += Assert((receiver.place == 1) & (receiver.entry == symbol), "a symbol enters as it is")
+            m.d.comb += Assert((receiver.offset == 0) & (receiver.entry == symbol), "a symbol enters as it is")
         with m.If(commits & ~plain & ours):
             m.d.comb += [
-                Assert(receiver.place == 2),
+                Assert(receiver.offset == 1),
                 Assert(
                     loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)),
                     "a command for this HUB enters as two entries",
@@ -160,7 +160,7 @@ class ReceiverProof(wiring.Component):
             ]
         with m.If(commits & ~plain & ~ours):
             m.d.comb += [
-                Assert(receiver.place == COMMAND_LENGTH),
+                Assert(receiver.offset == COMMAND_LENGTH - 1),
                 Assert(
                     (loose[0] == Control.COMMAND)
                     & (loose[1] == marked)
@@ -172,7 +172,7 @@ class ReceiverProof(wiring.Component):
         under_way = (place != 0) & ~spoiled & ~lost
         m.d.comb += [
             Assert(receiver.plain == plain),
-            Assert(receiver.own == (completes & ours)),
+            Assert(receiver.own == (completes & ours & (op != Op.FLUSH_REPLY))),
             Assert(~receiver.own | (receiver.op == op)),
             Assert(receiver.flush == flush, "a flush is seen as it arrives, be there room for it or not"),
             Assert(receiver.partial == under_way),
@@ -208,7 +208,12 @@ class ReceiverProof(wiring.Component):
                 & (probes.flushes == (op == Op.FLUSH_REPLY))
             ),
             Assert((place < 2) | (probes.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
-            Assert((place != 3) | (probes.ours == ours)),
+            Assert(
+                (place != 3)
+                | (probes.ours == ours)
+                & (probes.direct == (ours & (op != Op.FLUSH_REPLY) & ~spoiled))
+                & (probes.kept == (ours & (op == Op.FLUSH_REPLY) | ~spoiled))
+            ),
         ]
         with m.If(place != 0):
             m.d.comb += [

@@ -40,7 +40,6 @@ def table_properties(m, table, i, o):
             shown.targets,
             "a grant stands in the next cycle, what is closed is free in it, and else nothing changes",
         ),
-        agree(bits(table.ahead), shown.ahead, "the next cycle's connections are known, and ends"),
         agree(
             table.connected.bit_select(o, 1),
             shown.connected,

@@ -10,13 +10,12 @@ from amaranth.lib import wiring
 from ...hdl.hub.commands import Op
 from ...hdl.hub.control.status_table import StatusTable
 from ...hdl.hub.crossbar import Crossbar
-from ...hdl.hub.messages import CrossbarBeat, index_bits, one_hot_index
+from ...hdl.hub.messages import index_bits, one_hot_index
 from ...hdl.hub.port.entry import CLOSES
 from ...hdl.hub.port.head import Head
 from ...hdl.hub.port.output_port import OutputPort
-from ...hdl.hub.port.skid_buffer import SkidBuffer
-from .faults import Fault, with_fields
-from .output_port import is_sent
+from .faults import Fault
+from .output_port import MARK_OUTLIVES, is_sent
 from .proof import Attempt, Proof
 from .prove import look_into
 
@@ -112,7 +111,7 @@ class TransferProof(wiring.Component):
                 crossbar.move[n].eq(head.crossbar.move),
                 crossbar.targets[n].eq(table.targets[n]),
                 crossbar.owner[n].eq(table.owner[n]),
-                crossbar.ahead[n].eq(table.ahead[n]),
+                crossbar.named[n].eq(head.named),
                 crossbar.space[n].eq(port.space),
                 port.beat.eq(crossbar.out[n]),
                 port.push.eq(crossbar.push[n]),
@@ -128,6 +127,7 @@ class TransferProof(wiring.Component):
             )  # ready signals stand for all that is inserted
 
         m.d.comb += [
+            crossbar.enter.eq(table.enter),
             *(Assert(~table.targets[i][i]) for i in ports),
             *(Assert(~table.targets[i][o] | (table.owner[o] == i)) for i in ports for o in ports),
         ]
@@ -200,13 +200,7 @@ PROOFS = [
             "a mark outlives its connection": Fault(
                 OutputPort, "beside", lambda was, s: Mux(s.load | s.free, was, s.beside)
             ),
-            "a mark in the skid buffer outlives its connection": Fault(
-                SkidBuffer,
-                "place_{n}",
-                lambda was, s, n: Mux(
-                    s.ended, with_fields(CrossbarBeat(was), closes=CrossbarBeat(s[f"place_{n}"]).closes), was
-                ),
-            ),
+            "a mark in the skid buffer outlives its connection": MARK_OUTLIVES,
             "nothing waits for a close all": Fault(Head, "closed", lambda was, s: 0),
             "a head does not look for room": Fault(Head, "leaves", lambda was, s: s.passes & s.valid & ~s.own),
             "a head does not know of its connection": Fault(Crossbar, "listened", lambda was, s: 0),

@@ -42,7 +42,8 @@ class WatchdogProof(wiring.Component):
         ]
         # A reset ends what is held; the rest of it, here and there, follows a cycle later.
         before, moved_before = Signal(ports), Signal(ports, reset_less=True)
-        m.d.sync += [before.eq(dut.held), moved_before.eq(dut.moved)]
+        before_that = Signal()  # something was held two cycles ago
+        m.d.sync += [before.eq(dut.held), moved_before.eq(dut.moved), before_that.eq(before.any())]
         # Cycles in a row in which something has been held there and nothing has moved, up to the one before this.
         still = Signal(range(4 * time + 4), reset_less=True)
         with m.If(~held | moved):
@@ -57,7 +58,7 @@ class WatchdogProof(wiring.Component):
         m.d.comb += [
             Assert(~expired | (still > time), "nothing expires that has not stood still for its time"),
             Assert(since <= 2 * time, "what stands still for twice its time expires"),
-            Assert(dut.active == (dut.held | before).any()),
+            Assert(dut.active == (before.any() | before_that)),
             Assert((probes.held == before) & (probes.moved == moved_before)),
         ]
 

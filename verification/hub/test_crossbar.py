@@ -23,7 +23,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
     ports = range(count)
     lockstep = Lockstep(
         dut,
-        ["move", "space", *(f"{name}__{n}" for name in ("beat", "targets", "ahead", "owner") for n in ports)],
+        ["move", "space", "enter", *(f"{name}__{n}" for name in ("beat", "targets", "named", "owner") for n in ports)],
     )
     await lockstep.start()
     seen = set()
@@ -34,10 +34,10 @@ async def takes_every_symbol_to_all_its_outputs(dut):
         moves = [random.random() < 0.7 for _ in ports]
         space = random.choice([random.getrandbits(count), -1 % (1 << count)])
         following = [random.choice([None, *(i for i in ports if i != o)]) for o in ports]
-        masks, coming = (
-            [sum((i == n) << o for o, i in enumerate(table)) for n in ports] for table in (owner, following)
-        )
-        ahead = [coming[n] | random.getrandbits(count) & masks[n] for n in ports]
+        masks = [sum((i == n) << o for o, i in enumerate(owner)) for n in ports]
+        named = [1 << random.choice([o for o in ports if o != n]) for n in ports]
+        enter = random.getrandbits(count)
+        ahead = [masks[n] | (named[n] if enter >> n & 1 else 0) for n in ports]
         blocked = sum(((masks[n] & ~space) != 0) << n for n in ports)
         told = {
             "listened": sum((masks[n] != 0) << n for n in ports),
@@ -45,12 +45,12 @@ async def takes_every_symbol_to_all_its_outputs(dut):
             "push": sum((i is not None and moves[i]) << o for o, i in enumerate(owner)),
         }
         told |= {f"out__{o}": sends[i] for o, i in enumerate(owner) if i is not None and moves[i]}
-        inputs = {"move": sum(move << n for n, move in enumerate(moves)), "space": space}
+        inputs = {"move": sum(move << n for n, move in enumerate(moves)), "space": space, "enter": enter}
         for n in ports:
             # A late crossbar does not look at the numbers, and any other only at them and at ``targets``.
             number = random.choice(ports) if owner[n] is None or late else owner[n]
             inputs |= {f"beat__{n}": sends[n], f"targets__{n}": masks[n], f"owner__{n}": number}
-            inputs[f"ahead__{n}"] = ahead[n]
+            inputs[f"named__{n}"] = named[n]
         await lockstep.step(inputs, told)
         seen |= {(i, o) for o, i in enumerate(owner) if i is not None and moves[i]}
         owner, before = following, sum(((ahead[n] & ~space) != 0) << n for n in ports)

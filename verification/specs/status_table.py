@@ -21,10 +21,9 @@ class ConnectionSpec(Spec):
         self.state = {"owner": (ports, 0), "before": (ports, 0)}
 
     def outputs(self, s, i):
-        """``targets`` and ``ahead`` are masks of inputs: who is connected, and who will be."""
+        """``targets`` is a mask of inputs: who is connected."""
         return {
             "targets": s.owner,
-            "ahead": s.owner | i.enter,
             "connected": s.before != 0,
             "owner": Where(s.before != 0, number(s.before, self.ports)),
             "ended": (s.before != 0) & (s.owner == 0),

@@ -8,7 +8,7 @@ Source: "The Design of Nectar" (1989), section 4.1 (a central controller seriali
 
 from types import SimpleNamespace
 
-from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,6 +20,11 @@ _GROUP = 4
 def _first(mask):
     """One-hot: the lowest bit that is set."""
     return Cat(bit & ~mask[:n].any() if n else bit for n, bit in enumerate(mask))
+
+
+def _above(mask):
+    """The bits above the lowest one that is set. They are looked at by groups, too."""
+    return Cat(mask[: n // _GROUP * _GROUP].any() | mask[n // _GROUP * _GROUP : n].any() for n in range(len(mask)))
 
 
 class Arbiter(wiring.Component):
@@ -67,31 +72,28 @@ class Arbiter(wiring.Component):
         groups = self._groups
         behind = Signal(self.count)  # members behind the last turn; none if the last turn was the highest member's
         after = Signal(self.count)  # members behind the picked member
-        inner = Signal(self.count)  # within each group of four the member that would be picked
-        picked = Signal(len(groups))  # the group of the one that is picked
+        early = Signal(self.count)  # members behind the last turn that ask
         # groups in which a member asks; in which a member behind the last turn asks
         asking = Signal(len(groups))
         first = Signal(len(groups))
+        m.d.comb += [
+            early.eq(self.asks & behind),
+            after.eq(Mux(first.any(), _above(early), _above(self.asks))),
+        ]
         for g, group in enumerate(groups):
-            asks, mask = self.asks[group.start : group.stop], behind[group.start : group.stop]
-            own = inner[group.start : group.stop]
-            early, late = _first(asks & mask), _first(asks)
+            here = slice(group.start, group.stop)
             # the group's turn, among members behind the last turn; among all members
             sooner = Signal(name=f"sooner_{g}")
             later = Signal(name=f"later_{g}")
             m.d.comb += [
-                asking[g].eq(asks.any()),
-                first[g].eq((asks & mask).any()),
+                asking[g].eq(self.asks[here].any()),
+                first[g].eq(early[here].any()),
                 sooner.eq(~first[:g].any()),
                 # A member behind the last turn in a lower group counts in ``asking`` there, too.
                 later.eq(~asking[:g].any() & ~first[g:].any()),
-                own.eq(early | late & ~first[g].replicate(len(group))),
-                picked[g].eq(first[g] & sooner | asking[g] & later),
-                self.pick[group.start : group.stop].eq(
-                    early & sooner.replicate(len(group)) | late & later.replicate(len(group))
-                ),
-                after[group.start : group.stop].eq(
-                    Cat(picked[:g].any() | picked[g] & own[:n].any() for n in range(len(group)))
+                self.pick[here].eq(
+                    _first(early[here]) & sooner.replicate(len(group))
+                    | _first(self.asks[here]) & later.replicate(len(group))
                 ),
             ]
         before = Signal(self.count)  # ``behind`` as it was in the cycle before
@@ -128,8 +130,8 @@ class Arbiter(wiring.Component):
                 Assert((self.pick & ~self.asks) == 0, "only who asks is picked"),
                 Assert((self.asks == 0) == (self.pick == 0), "if somebody asks somebody is picked"),
                 Assert(
-                    self.pick == Cat(inner[n] & picked[n // _GROUP] for n in range(self.count)),
-                    "both forms name the same one",
+                    ~self.asks.any() | (after == Cat(self.pick[:n].any() if n else 0 for n in range(self.count))),
+                    "who comes next is known from the one that is picked",
                 ),
             ]
         return m

@@ -63,7 +63,7 @@ class Central(wiring.Component):
         The output that the request of each port names.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
-    closed, targets, connected, owner, ended : as in StatusTable
+    closed, enter, targets, connected, owner, ended : as in StatusTable
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
@@ -108,7 +108,7 @@ class Central(wiring.Component):
                 "expired": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
-                "ahead": Out(ports).array(ports),
+                "enter": Out(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -233,7 +233,7 @@ class Central(wiring.Component):
             "clear",
             "clear_valid",
         )
-        _give(m, self, parts.table, "targets", "ahead", "connected", "owner", "ended")
+        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.
@@ -246,6 +246,7 @@ class Central(wiring.Component):
         m.d.sync += vacated.eq(supervisor.close_mine)
         m.d.comb += [
             table.enter.eq(controller.enter | self._behind_register(m, supervisor.enter)),
+            self.enter.eq(table.enter),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.close_mine.eq(close_mine | self.expired | vacated),
             table.closed.eq(self.closed | supervisor.closed),

@@ -192,10 +192,10 @@ class Controller(wiring.Component):
         mine, idle, free, ready, usable, unknown, has = (
             Signal(name=f"{name}_{i}") for name in ("mine", "idle", "free", "ready", "usable", "unknown", "has")
         )
-        now, grants, lasts, fits, has_still, surely, if_idle, if_free = (
-            Signal(name=f"{name}_{i}")
-            for name in ("now", "grants", "lasts", "fits", "has_still", "surely", "if_idle", "if_free")
+        now, lasts, fits, has_still, surely, if_idle, if_free = (
+            Signal(name=f"{name}_{i}") for name in ("now", "lasts", "fits", "has_still", "surely", "if_idle", "if_free")
         )
+        grants, enters, takes = (Signal(name=f"{name}_{i}") for name in ("grants", "enters", "takes"))
         here = Signal(name=f"here_{i}")  # the decision of the cycle before is about the same output
         # Ports whose commands name the same output, as of the cycle before.
         alike = Signal(self.ports, name=f"alike_{i}")
@@ -226,20 +226,20 @@ class Controller(wiring.Component):
             fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
             has_still.eq(fits & s.opens[i] & mine),
             surely.eq(s.asking[i] & ~unknown & s.awaits[i] & ready | has_still),
-            if_idle.eq(fits & s.opens[i] & ~mine & idle & free),
-            if_free.eq(fits & s.locks[i] & free),
-            grants.eq(
-                surely | (if_idle & ~s.opened_here[i] | if_free) & ~s.locked_here[i] & ~lasts,
-            ),
+            if_idle.eq(fits & s.opens[i] & ~mine & idle & free & ~lasts),
+            if_free.eq(fits & s.locks[i] & free & ~lasts),
+            enters.eq(if_idle & ~(here & (s.opens_now | s.locks_now))),
+            takes.eq(if_free & ~(here & s.locks_now)),
+            grants.eq(surely | enters | takes),
             now.eq(s.asking[i] & (unknown | self.give_up[i] | ~s.waits[i] | (~usable & ~s.awaits[i]))),
         ]
         m.d.sync += [
             s.possible[i].eq(grants),
             s.at_once[i].eq(now),
             s.either[i].eq(grants | now),
-            s.may_open[i].eq(has_still | if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
-            s.may_enter[i].eq(if_idle & ~s.opened_here[i] & ~s.locked_here[i] & ~lasts),
-            s.may_lock[i].eq(if_free & ~s.tests[i] & ~s.locked_here[i] & ~lasts),
+            s.may_open[i].eq(has_still | enters),
+            s.may_enter[i].eq(enters),
+            s.may_lock[i].eq(takes & ~s.tests[i]),
             s.opening[i].eq(s.opens[i] & ~has),
             s.wanting[i].eq((s.opens[i] | s.locks[i]) & ~has),
         ]

@@ -45,8 +45,6 @@ class StatusTable(wiring.Component):
         Inputs to which the named output is connected.
     targets : Out(ports).array(ports)
         For each input: the mask of the outputs connected to it.
-    ahead : Out(ports).array(ports)
-        The ``targets`` of the next cycle, with the connections that end in this cycle.
     connected, owner : Out(ports), Out(index).array(ports)
         ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
         ``targets`` of the cycle before.
@@ -79,7 +77,6 @@ class StatusTable(wiring.Component):
                 "closed": In(ports),
                 "mine": Out(ports),
                 "targets": Out(ports).array(ports),
-                "ahead": Out(ports).array(ports),
                 "connected": Out(ports),
                 "owner": Out(bits).array(ports),
                 "ended": Out(ports),
@@ -95,7 +92,6 @@ class StatusTable(wiring.Component):
         for i, place in enumerate(self.named):
             m.d.comb += self.mine[i].eq((self.targets[i] & place).any())
             entries.append(Mux(self.enter[i], place & ~(1 << i), 0))
-            m.d.comb += [self.ahead[i][o].eq(self.targets[i][o] | (self.enter[i] & place[o])) for o in ports if o != i]
             # What the input does has two bits, so a connection is one LUT and a reset. Synthesis alone makes it two.
             closes, all_or_enters = (
                 Signal(name=f"{name}_{i}", attrs={"keep": 1}) for name in ("closes", "all_or_enters")

@@ -36,7 +36,7 @@ class Watchdog(wiring.Component):
     expired : Out(ports)
         Inputs that have held something for too long while nothing moved.
     active : Out(1)
-        The time runs, or will run from the next cycle on.
+        The watchdog is on, and something was held in one of the two cycles before this one.
 
     Timing
     ------
@@ -85,10 +85,9 @@ class Watchdog(wiring.Component):
         tick = Signal()
         on = Signal(init=1)  # the time is not 0
         m.d.sync += on.eq(self.log != 0)
-        m.d.comb += [
-            runs.eq(held.any() & on),
-            self.active.eq((self.held | held).any() & (self.log != 0)),
-        ]
+        ran = Signal()  # something was held two cycles ago
+        m.d.sync += ran.eq(held.any())
+        m.d.comb += [runs.eq(held.any() & on), self.active.eq((ran | held.any()) & on)]
         m.d.sync += tick.eq(runs & (bit != last) & ~self.restart)
         with m.If(self.restart | ~runs):
             m.d.sync += [count.eq(2), bit.eq(0), last.eq(0)]

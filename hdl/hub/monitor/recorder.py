@@ -68,13 +68,12 @@ class _Signals:
         self.next_valid = Signal(reset_less=True)
         self.new_valid = Signal(reset_less=True)
         self.held_valid = Signal(reset_less=True)
-        self.target = Signal(ports, reset_less=True)  # the output of ``early``, one-hot
-        # For each kind of event that a decision replaces: ``early`` replaces it; the output at which ``next`` replaces
-        # it, one-hot.
-        self.replaces = {kind: Signal(name=f"replaces_{kind.name.lower()}", reset_less=True) for kind in _REPLACED_BY}
-        self.replaced = {
-            kind: Signal(ports, name=f"replaced_{kind.name.lower()}", reset_less=True) for kind in _REPLACED_BY
-        }
+        # For each kind of event that a decision replaces, one-hot: the output at which ``early`` replaces it, and the
+        # output at which ``next`` does.
+        self.replaces, self.replaced = (
+            {kind: Signal(ports, name=f"{name}_{kind.name.lower()}", reset_less=True) for kind in _REPLACED_BY}
+            for name in ("replaces", "replaced")
+        )
         self.decided = Signal()  # there is a decision to write
 
         # Other events.
@@ -196,14 +195,19 @@ class Recorder(wiring.Component):
         m.d.sync += [
             s.early.eq(self.decision),
             s.early_valid.eq(self.decision_valid),
-            s.target.eq(port_mask(self.decision.output, self.ports)),
             *(
-                s.replaces[kind].eq(self.decision_valid & (self.decision.kind == by))
+                s.replaces[kind].eq(
+                    Mux(
+                        self.decision_valid & (self.decision.kind == by),
+                        port_mask(self.decision.output, self.ports),
+                        0,
+                    )
+                )
                 for kind, by in _REPLACED_BY.items()
             ),
             s.next.eq(s.early),
             s.next_valid.eq(s.early_valid),
-            *(replaced.eq(Mux(s.replaces[kind], s.target, 0)) for kind, replaced in s.replaced.items()),
+            *(replaced.eq(s.replaces[kind]) for kind, replaced in s.replaced.items()),
             s.new.eq(s.next),
             s.new_valid.eq(s.next_valid),
         ]
@@ -217,7 +221,7 @@ class Recorder(wiring.Component):
             first, has = s.first_of[kind], s.has_first[kind]
             left, chosen = (Signal(self.ports, name=f"{name}_{kind.name.lower()}") for name in ("left", "chosen"))
             moves = Signal(name=f"moves_{kind.name.lower()}")
-            here = ~Mux(s.replaces[kind], s.target, 0) if kind in _REPLACED_BY else Const((1 << self.ports) - 1)
+            here = ~s.replaces[kind] if kind in _REPLACED_BY else Const((1 << self.ports) - 1)
             m.d.comb += [left.eq(waiting & here), chosen.eq(_lowest(left)), moves.eq(~has | turn)]
             m.d.sync += waiting.eq(pulses[kind] | left & ~Mux(moves, chosen, 0))
             with m.If(moves):

@@ -12,19 +12,9 @@ from amaranth.lib.wiring import In, Out
 from ..messages import CrossbarBeat
 from .entry import is_start
 
-__all__ = ["MEMBERS", "CrossbarRegister"]
+__all__ = ["CrossbarRegister"]
 
 _PLACES = 2
-
-#: What stands between crossbar and output register has these members in either profile.
-MEMBERS = {
-    "beat": In(CrossbarBeat),
-    "push": In(1),
-    "space": Out(1),
-    "ended": In(1),
-    "output": Out(stream.Signature(CrossbarBeat)),
-    "start": Out(1),
-}
 
 
 class CrossbarRegister(wiring.Component):
@@ -49,7 +39,16 @@ class CrossbarRegister(wiring.Component):
     """
 
     def __init__(self):
-        super().__init__(MEMBERS)
+        super().__init__(
+            {
+                "beat": In(CrossbarBeat),
+                "push": In(1),
+                "space": Out(1),
+                "ended": In(1),
+                "output": Out(stream.Signature(CrossbarBeat)),
+                "start": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()

@@ -177,7 +177,7 @@ class InputPort(wiring.Component):
         receiver, queue = m.submodules.receiver, m.submodules.queue
         m.d.comb += [
             queue.entry.eq(receiver.entry),
-            queue.place.eq(receiver.place),
+            queue.offset.eq(receiver.offset),
             queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
             queue.commit.eq(receiver.commit),
@@ -232,7 +232,7 @@ class InputPort(wiring.Component):
             head.entry.eq(bypass.entry),
             head.own.eq(bypass.own),
             head.valid.eq(bypass.valid),
-            head.offer.eq(receiver.own & ~receiver.flush),
+            head.offer.eq(receiver.own),
             head.offered.op.eq(receiver.op),
             head.offered.param.eq(self.rx_symbol),
             s.waits.eq(~bypass.clean),

@@ -18,9 +18,9 @@ __all__ = ["InputQueue"]
 _LEAST = 9
 
 
-def _sum(low, number, less=0):
-    """``low``, two bits, and a ``number`` of 1 to 4, ``less`` 0 or 1, by LUTs: a carry chain would be slower."""
-    return Array(Const(max(n % 4 + min(n // 4, 4) - less, 0), 3) for n in range(32))[Cat(low, number)]
+def _sum(low, number):
+    """``low``, two bits, and a ``number`` of 0 to 4, by LUTs: a carry chain would be slower."""
+    return Array(Const(n % 4 + min(n // 4, 4), 3) for n in range(4 << len(number)))[Cat(low, number)]
 
 
 class InputQueue(wiring.Component):
@@ -33,13 +33,13 @@ class InputQueue(wiring.Component):
 
     Members
     -------
-    write, entry, place : In(1), In(9), In(range(1, 5))
-        Writes an entry, the ``place``-th behind the committed entries, even without room.
+    write, entry, offset : In(1), In(9), In(range(4))
+        Writes an entry, even without room: the next behind the committed entries, or one that is ``offset`` behind it.
     commit : In(1)
         Only with ``write``: commits this entry and all places before it, 1, 2 or 4 in all. One entry only when not
         ``full``. More entries only if the queue has not been ``tight`` since the last commit.
     amount : In(range(1, 5))
-        With ``commit`` the same as ``place``. It may come earlier in the cycle than ``place``.
+        With ``commit`` ``offset`` + 1. It may come earlier in the cycle than ``offset``.
     full, tight : Out(1), Out(1)
         ``full``: there is no room for an entry. ``tight``: there is no room for a whole command.
     clear : In(1)
@@ -77,7 +77,7 @@ class InputQueue(wiring.Component):
             {
                 "write": In(1),
                 "entry": In(SYMBOL_BITS),
-                "place": In(range(1, COMMAND_LENGTH + 1)),
+                "offset": In(range(COMMAND_LENGTH)),
                 "commit": In(1),
                 "amount": In(range(1, COMMAND_LENGTH + 1)),
                 "full": Out(1),
@@ -100,7 +100,7 @@ class InputQueue(wiring.Component):
         )
         write_port, read_port = storage.write_port(), storage.read_port()
 
-        # The address behind the last committed entry, in two parts, so no long carry chain stands behind ``place``.
+        # The address behind the last committed entry, in two parts, so no long carry chain stands behind ``offset``.
         low = Signal(2, init=1)
         high = Signal(bits - 2)
         above = Signal(bits - 2, init=1)  # ``high`` + 1
@@ -117,7 +117,7 @@ class InputQueue(wiring.Component):
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
-            at.eq(_sum(low, self.place, 1)),
+            at.eq(_sum(low, self.offset)),
             behind.eq(_sum(low, self.amount)),
             address.eq(Cat(at[:2], Mux(at[2], above, high))),
             write_port.addr.eq(address),

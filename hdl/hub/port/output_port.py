@@ -26,8 +26,8 @@ class _Signals:
     def __init__(self, register):
         # Symbols from the crossbar.
         self.behind = CrossbarRegister() if register else SkidBuffer()
-        self.came = Signal(CrossbarBeat)
-        self.comes = Signal()
+        self.oldest = Signal(CrossbarBeat)  # the symbol that waits longest behind the crossbar
+        self.falls = Signal()  # nothing waits: the symbol that comes may enter the output register
         self.start_behind = Signal()  # a start waits behind the crossbar
         self.waits_behind = Signal()
 
@@ -156,19 +156,28 @@ class OutputPort(wiring.Component):
 
     def _take_symbol(self, m, s):
         """A symbol from the crossbar. From the register behind the crossbar it comes when the place beside the output
-        register is free, from the skid buffer only when it can enter the output register."""
+        register is free. From the skid buffer, or past it, it comes only when it can enter the output register."""
         m.submodules.behind = behind = s.behind
         m.d.comb += [
             behind.beat.eq(self.beat),
             behind.push.eq(self.push),
             behind.ended.eq(self.ended),
-            behind.output.ready.eq(s.free if self.register else s.free & s.load),
             self.space.eq(behind.space),
-            s.came.eq(behind.output.payload),
-            s.comes.eq(behind.output.valid & behind.output.ready),
             s.start_behind.eq(behind.start),
-            s.waits_behind.eq(behind.output.valid if self.register else behind.waits),
         ]
+        if self.register:
+            m.d.comb += [
+                behind.output.ready.eq(s.free),
+                s.oldest.eq(behind.output.payload),
+                s.waits_behind.eq(behind.output.valid),
+            ]
+        else:
+            m.d.comb += [
+                behind.pop.eq(s.free & s.load),
+                s.oldest.eq(behind.oldest),
+                s.waits_behind.eq(behind.waits),
+                s.falls.eq(s.free & ~behind.waits),
+            ]
 
     def _insert(self, m, s):
         """Replies to send, and what is inserted when the output register is loaded: a ready signal, else a symbol of a
@@ -203,16 +212,15 @@ class OutputPort(wiring.Component):
         m.d.sync += s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))
 
     def _load(self, m, s):
-        """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the next.
-
-        The symbol from the crossbar is known last in a cycle; all other values are ready before it."""
+        """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the
+        next."""
         stays = Signal()
         m.d.comb += [
             s.load.eq(~s.valid | self.tx.ready | self.looped),
             s.free.eq(~s.taken),
             stays.eq(Mux(s.load, (s.readies != 0) | s.replies.waiting, s.taken)),
         ]
-        m.d.sync += s.taken.eq(stays | ~s.load & s.comes)
+        m.d.sync += s.taken.eq(stays | (~s.load & s.waits_behind if self.register else 0))
 
     def _close(self, m, s):
         """``closed`` comes in the cycle after the last symbol of a close all has entered the output register, from the
@@ -221,9 +229,13 @@ class OutputPort(wiring.Component):
         closes_here = Signal()
         m.d.comb += [
             closes_beside.eq(s.load & s.taken & s.beside.closes & ~self.ended),
-            closes_here.eq(s.load & ~s.taken & s.came.closes & ~self.ended),
+            closes_here.eq(
+                s.load
+                & ~self.ended
+                & (s.free & s.waits_behind & s.oldest.closes | s.falls & self.push & self.beat.closes)
+            ),
         ]
-        m.d.sync += self.closed.eq(closes_beside | closes_here & s.comes)
+        m.d.sync += self.closed.eq(closes_beside | closes_here)
 
     def _fill_beside(self, m, s):
         """The place beside the output register takes an inserted symbol when the output register is loaded. At other
@@ -235,18 +247,21 @@ class OutputPort(wiring.Component):
             ]
         if self.register:
             with m.Elif(s.free):
-                m.d.sync += [s.beside.symbol.eq(s.came.symbol), s.beside.closes.eq(s.came.closes & ~self.ended)]
+                m.d.sync += [s.beside.symbol.eq(s.oldest.symbol), s.beside.closes.eq(s.oldest.closes & ~self.ended)]
         with m.Elif(self.ended):
             m.d.sync += s.beside.closes.eq(0)
 
     def _send(self, m, s):
         """The output register takes the symbol beside it, or else the symbol that comes. It is at ``tx``, or in loop
-        back at ``loop_symbol``, from the next cycle on."""
+        back at ``loop_symbol``, from the next cycle on.
+
+        The symbol from the crossbar is known last in a cycle: what waits is chosen before."""
+        waiting = Mux(s.taken, s.beside.symbol, s.oldest.symbol)
         m.d.sync += s.fresh.eq(s.load)
         with m.If(s.load):
             m.d.sync += [
-                s.valid.eq(s.taken | s.comes),
-                s.payload.eq(Mux(s.taken, s.beside.symbol, s.came.symbol)),
+                s.valid.eq(s.taken | s.waits_behind | s.falls & self.push),
+                s.payload.eq(Mux(s.falls, self.beat.symbol, waiting)),
             ]
         m.d.comb += [
             self.tx.payload.eq(s.payload),

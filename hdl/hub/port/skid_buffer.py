@@ -2,12 +2,11 @@
 
 Source: ours (``docs/hub.md``, "Timing")."""
 
-from amaranth.hdl import Assert, Cat, Module, Mux
+from amaranth.hdl import Assert, Cat, Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
 from ..messages import CrossbarBeat
-from .crossbar_register import MEMBERS
 from .entry import is_start
 from .places import Places
 
@@ -17,35 +16,54 @@ _PLACES = 3
 
 
 class SkidBuffer(wiring.Component):
-    """FIFO that falls through.
+    """FIFO past which a symbol may go.
 
     Members
     -------
-    As CrossbarRegister, but for ``space``: a symbol may come in the next cycle.
-    waits : Out(1)
-        A symbol is here.
+    beat, push : In(CrossbarBeat), In(1)
+        A symbol; only if there was ``space`` in the cycle before.
+    space : Out(1)
+        A symbol may come in the next cycle.
+    ended : In(1)
+        The connection ends: symbols here, and a symbol that comes in this cycle, lose the mark of a close all.
+    waits, oldest : Out(1), Out(CrossbarBeat)
+        A symbol is here; the one that came first.
+    pop : In(1)
+        This symbol is taken. If none is here the symbol that comes is taken.
+    start : Out(1)
+        A start of packet is here.
 
     Timing
     ------
-    No cycle if nothing is here. ``space`` is a register. A stream that was held up goes on without gaps.
+    All outputs are registers but for ``start``. A stream that was held up goes on without gaps.
     """
 
     def __init__(self):
-        super().__init__(MEMBERS | {"waits": Out(1)})
+        super().__init__(
+            {
+                "beat": In(CrossbarBeat),
+                "push": In(1),
+                "space": Out(1),
+                "ended": In(1),
+                "waits": Out(1),
+                "oldest": Out(CrossbarBeat),
+                "pop": In(1),
+                "start": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
         places = Places(CrossbarBeat, _PLACES)
-        some, oldest = places.some, places.entries[0]
+        some = places.some
         m.d.comb += [
             # A symbol that comes in this cycle, and another one in the next, have room.
             self.space.eq(~some[1]),
             self.waits.eq(some[0]),
-            self.output.valid.eq(some[0] | self.push),
-            self.output.payload.eq(Mux(some[0], oldest, self.beat)),
+            self.oldest.eq(places.entries[0]),
             self.start.eq(Cat(taken & is_start(beat.symbol) for taken, beat in zip(some, places.entries)).any()),
         ]
-        places.connect(m, self.beat, self.push, self.output.ready)
+        places.connect(m, self.beat, self.push, self.pop)
         with m.If(self.ended):
             m.d.sync += Cat(beat.closes for beat in places.entries).eq(0)
 

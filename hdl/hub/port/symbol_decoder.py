@@ -32,7 +32,6 @@ class _Signals:
         # The place in a reply, and in a command: symbols of it that have arrived.
         self.reply_place = Signal(range(COMMAND_LENGTH))
         self.replying = Signal()  # it is not 0
-        self.next_reply_place = Signal(range(COMMAND_LENGTH))
         self.place = Signal(range(COMMAND_LENGTH))
         self.at_id = Signal()  # the HUB ID of a command comes next
         self.at_last = Signal()  # the symbol that completes a command comes next
@@ -49,7 +48,10 @@ class _Signals:
         self.flushes = Signal(reset_less=True)  # the command is a flush
         self.closes = Signal()  # if the symbol is an opcode: it is that of a close all
         self.for_us = Signal()  # if the symbol is an ID: the command is for this HUB
-        self.ours = Signal(reset_less=True)  # the command is for this HUB
+        # Of a command whose ID has arrived:
+        self.ours = Signal(reset_less=True)  # it is for this HUB
+        self.direct = Signal(reset_less=True)  # and is no flush, and has found room: it may go past the queue
+        self.kept = Signal(reset_less=True)  # it enters the queue, unless it goes past it
 
         # What becomes of it.
         self.spoiled = Signal()  # the command found no room
@@ -73,18 +75,19 @@ class SymbolDecoder(wiring.Component):
     discard : In(1)
         The part of a command that has arrived is forgotten. The rest of the command, beginning with this cycle's
         symbol, is dropped.
-    write, entry, place, commit, amount : as in InputQueue
+    write, entry, offset, commit, amount : as in InputQueue
         Entries for the queue.
     full, tight : In(1), In(1)
         The queue has no room for an entry; for a whole command. Symbols without room are written, too, but not
         committed.
     past, taken : In(1), In(1)
         ``past``: a symbol of no command is not committed, since it goes past the queue; only when not ``full``.
-        ``taken``: a command for this HUB that is no flush is not committed, since it goes past the queue.
+        ``taken``: the command of ``own`` is not committed, since it goes past the queue.
     plain : Out(1)
         The symbol belongs in the queue and to no command.
     own, op : Out(1), Out(8)
-        ``own``: the symbol is the parameter of a command for this HUB, and completes it. ``op``: the command's opcode.
+        ``own``: the symbol is the parameter of a command for this HUB that is no flush, and completes it. ``op``: the
+        command's opcode.
     flush : Out(1)
         The symbol completes a flush for this HUB. A flush needs no room: all entries before it are to be thrown away.
     partial : Out(1)
@@ -113,7 +116,7 @@ class SymbolDecoder(wiring.Component):
                 "discard": In(1),
                 "write": Out(1),
                 "entry": Out(SYMBOL_BITS),
-                "place": Out(range(1, COMMAND_LENGTH + 1)),
+                "offset": Out(range(COMMAND_LENGTH)),
                 "commit": Out(1),
                 "amount": Out(range(1, COMMAND_LENGTH + 1)),
                 "full": In(1),
@@ -159,6 +162,7 @@ class SymbolDecoder(wiring.Component):
         within a command."""
         kind, place = self.kind, s.reply_place
         ends = Signal()  # the symbol cannot belong to a reply under way
+        next_reply_place = Signal(range(COMMAND_LENGTH))
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
             self.reply_place.eq(place),
@@ -166,12 +170,12 @@ class SymbolDecoder(wiring.Component):
             self.reply_cut.eq(s.replying & ends),
         ]
         with m.If(~self.enabled):
-            m.d.comb += s.next_reply_place.eq(0)
+            m.d.comb += next_reply_place.eq(0)
         with m.Elif(ends):
-            m.d.comb += s.next_reply_place.eq(kind.reply)
+            m.d.comb += next_reply_place.eq(kind.reply)
         with m.Else():
-            m.d.comb += s.next_reply_place.eq(place + self.reply_strobe)
-        m.d.sync += [place.eq(s.next_reply_place), s.replying.eq(s.next_reply_place != 0)]
+            m.d.comb += next_reply_place.eq(place + self.reply_strobe)
+        m.d.sync += [place.eq(next_reply_place), s.replying.eq(next_reply_place != 0)]
 
     def _recognise(self, m, s):
         """What the symbol is in a command, in the same cycle: a byte of it, its ID, the symbol that completes it.
@@ -185,7 +189,7 @@ class SymbolDecoder(wiring.Component):
             s.closes.eq(self.symbol[:8] == Op.CLOSE_ALL),
             s.for_us.eq(s.named & ~s.never | s.for_all & s.for_any),
             s.last.eq(kind.byte & ~s.replying & s.at_last & s.alive),
-            self.own.eq(s.last & s.ours & ~s.spoiled),
+            self.own.eq(s.last & s.direct),
             self.flush.eq(s.last & s.ours & s.flushes),
             self.op.eq(s.op),
             self.command_cut.eq((s.place != 0) & (kind.frame | kind.command)),
@@ -209,11 +213,17 @@ class SymbolDecoder(wiring.Component):
                 s.for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
             ]
         with m.If(s.data & s.at_id):
-            m.d.sync += s.ours.eq(s.for_us)
+            m.d.sync += [
+                s.ours.eq(s.for_us),
+                s.direct.eq(s.for_us & ~s.flushes & ~s.spoiled),
+                s.kept.eq(s.for_us & s.flushes | ~s.spoiled),
+            ]
 
     def _follow_command(self, m, s):
-        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command."""
+        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command; and whether
+        neither a command nor a reply is under way."""
         kind = self.kind
+        ended = Signal()  # nor is one if this symbol is not the first of one, nor a start or an end of packet
         next_place = Signal(range(COMMAND_LENGTH))
         with m.If(~self.enabled):
             m.d.comb += next_place.eq(0)
@@ -225,11 +235,18 @@ class SymbolDecoder(wiring.Component):
             s.place.eq(next_place),
             s.at_id.eq(next_place == 2),
             s.at_last.eq(next_place == _LAST),
-            s.outside.eq((next_place == 0) & (s.next_reply_place == 0)),
+            s.outside.eq(~self.enabled | kind.frame | ~kind.command & ~kind.reply & ended),
         ]
+        m.d.comb += ended.eq(
+            Mux(
+                s.replying,
+                (s.place == 0) & (kind.reserved | kind.byte & (s.reply_place == _LAST)),
+                (s.place == 0) | kind.byte & s.at_last,
+            )
+        )
 
     def _write_queue(self, m, s):
-        """The entry for the queue, in the same cycle, its place behind the committed entries, and what becomes visible
+        """The entry for the queue, in the same cycle, how far behind the committed entries, and what becomes visible
         to the head. A write needs no room, since it is behind all committed entries.
 
         A symbol of a command is written to its own place. If the HUB ID makes the command one for this HUB, the entry
@@ -248,10 +265,7 @@ class SymbolDecoder(wiring.Component):
             claim.eq(s.at_id & s.for_us),
             second.eq(s.at_last & s.ours),
             claims.eq(kind.byte & claim),
-            self.commit.eq(
-                self.plain & ~self.full & ~self.past
-                | s.last & Mux(s.ours, s.flushes | ~s.spoiled & ~self.taken, ~s.spoiled)
-            ),
+            self.commit.eq(self.plain & ~self.full & ~self.past | s.last & s.kept & ~(s.direct & self.taken)),
             self.amount.eq(Mux(kind.byte & s.at_last, Mux(s.ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(
                 Cat(
@@ -260,10 +274,5 @@ class SymbolDecoder(wiring.Component):
                     self.symbol[8] | claims | (kind.byte & (second & s.op[7] | (s.place == 1) & s.closes)),
                 )
             ),
+            self.offset.eq(Mux(kind.frame | kind.command | claim, 0, Mux(second, 1, s.place))),
         ]
-        with m.If(kind.frame | kind.command | (s.place == 0) | claim):
-            m.d.comb += self.place.eq(1)
-        with m.Elif((s.place == 1) | second):
-            m.d.comb += self.place.eq(2)
-        with m.Else():
-            m.d.comb += self.place.eq(s.place + 1)

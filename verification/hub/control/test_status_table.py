@@ -45,7 +45,7 @@ class Model:
         return {
             **{name: sum(found[o][name] << o for o in ports) for name in ("connected", "ended")},
             "mine": sum((table.get(name) == i) << i for i, name in enumerate(names)),
-            **{f"{name}__{i}": column([e[name] for e in found], i) for name in ("targets", "ahead") for i in ports},
+            **{f"targets__{i}": column([e["targets"] for e in found], i) for i in ports},
             **{f"owner__{o}": found[o]["owner"] for o in ports},
         }
 

@@ -21,6 +21,8 @@ class Model:
         self.ports = ports
         self.log = 0
         self.seen_before = set(), set()  # held and moved in the cycle before, which is when they count
+        self.ran = False  # something was held two cycles ago
+        self.on = True  # the time was not 0 in the cycle before
         self.running = 0  # cycles that the time runs
         self.still = set()  # held at the last tick, and not moved since
         self.expired = 0
@@ -34,7 +36,8 @@ class Model:
         held, moved = self.seen_before
         self.seen_before = tuple({n for n in range(self.ports) if inputs[name] >> n & 1} for name in ("held", "moved"))
         active = bool(held) and self.log > 0
-        shown = {"active": (active or bool(self.seen_before[0])) and self.log > 0, "expired": self.expired}
+        shown = {"active": (bool(held) or self.ran) and self.on, "expired": self.expired}
+        self.ran, self.on = bool(held), self.log > 0
         tick = active and not inputs["restart"] and self.running > 0 and self.running % (1 << self.log) == 0
         standing = held - moved
         for n in range(self.ports):

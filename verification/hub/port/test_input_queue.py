@@ -54,10 +54,10 @@ class Model:
             )
             self.entries.clear()
         if inputs.get("write"):
-            self.open[inputs["place"]] = inputs["entry"]
+            self.open[inputs["offset"]] = inputs["entry"]
             if inputs["commit"]:
-                self.entries.extend((self.open[n], self.cycle + 2) for n in range(1, inputs["place"] + 1))
-                self.seen["commands"] += inputs["place"] > 1
+                self.entries.extend((self.open[n], self.cycle + 2) for n in range(inputs["offset"] + 1))
+                self.seen["commands"] += inputs["offset"] > 0
                 self.open = {}
         self.cycle += 1
         self.readable = bool(self.entries) and self.entries[0][1] <= self.cycle
@@ -82,7 +82,7 @@ class Writer:
         if not self.place and not model.room:
             return inputs
         self.tag = (self.tag + 1) & 0x1FF
-        inputs |= {"write": True, "entry": self.tag, "place": self.place + 1, "commit": False}
+        inputs |= {"write": True, "entry": self.tag, "offset": self.place, "commit": False}
         if not self.place:
             if random.random() < 0.3 and model.room >= COMMAND_LENGTH:
                 self.place = 1
@@ -90,20 +90,20 @@ class Writer:
             else:
                 inputs["commit"] = True
         elif self.own and self.place == 2:
-            inputs["place"] = 1  # the first entry is written over
+            inputs["offset"] = 0  # the first entry is written over
             self.place += 1
         elif self.place == COMMAND_LENGTH - 1:
-            inputs |= {"commit": True, "place": 2 if self.own else COMMAND_LENGTH}
+            inputs |= {"commit": True, "offset": 1 if self.own else COMMAND_LENGTH - 1}
             inputs["clear"] &= self.own
             self.place = 0
         else:
             self.place += 1
-        inputs["amount"] = inputs["place"] if inputs["commit"] else random.randint(1, COMMAND_LENGTH)
+        inputs["amount"] = inputs["offset"] + 1 if inputs["commit"] else random.randint(1, COMMAND_LENGTH)
         return inputs
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["write", "entry", "place", "commit", "amount", "clear", "pop"])
+    lockstep = Lockstep(dut, ["write", "entry", "offset", "commit", "amount", "clear", "pop"])
     await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 
@@ -138,12 +138,12 @@ async def has_room_for_its_capacity_exactly(dut):
     for turn in range(3):
         for n in range(model.capacity):
             await lockstep.step(
-                {"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": n + turn & 0x1FF},
+                {"write": 1, "commit": 1, "offset": 0, "amount": 1, "entry": n + turn & 0x1FF},
                 {"full": 0, "tight": model.capacity - n < COMMAND_LENGTH},
             )
         await lockstep.step({}, {"full": 1, "tight": 1})
         await lockstep.step({"pop": 1}, {"full": 1, "valid": 1})
-        await lockstep.step({"write": 1, "commit": 1, "place": 1, "amount": 1, "entry": 0xAB}, {"full": 0, "tight": 1})
+        await lockstep.step({"write": 1, "commit": 1, "offset": 0, "amount": 1, "entry": 0xAB}, {"full": 0, "tight": 1})
         for n in range(1, model.capacity):
             await lockstep.step({"pop": 1}, {"full": n == 1, "valid": 1, "oldest": n + turn & 0x1FF})
         await lockstep.step({"pop": 1}, {"valid": 1, "oldest": 0xAB})

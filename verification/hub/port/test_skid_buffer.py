@@ -29,14 +29,13 @@ class Model:
         shown = {
             "space": len(self.places) < 2,
             "waits": bool(self.places),
-            "output__valid": bool(here),
-            "output__payload": here[0] if here else None,
+            "oldest": self.places[0] if self.places else None,
             "start": any(place & 0x1FF == Control.START for place in self.places),
         }
         self.seen["start"] += shown["start"]
         self.seen["full"] += len(self.places) == 3
-        self.seen["through"] += not self.places and bool(here) and inputs["output__ready"]
-        if inputs["output__ready"] and here:
+        self.seen["through"] += not self.places and bool(here) and inputs["pop"]
+        if inputs["pop"] and here:
             self.passed.append(here.pop(0))
         if inputs["ended"]:
             self.seen["unmarked"] += any(place & CLOSES for place in here)
@@ -49,7 +48,7 @@ def stimulus(push, take, ended=0.0):
     """Random inputs within the rules of the component."""
     return lambda model: {
         "push": model.space and random.random() < push,
-        "output__ready": random.random() < take,
+        "pop": random.random() < take,
         "ended": random.random() < ended,
         "beat": random.choice([Control.START, Control.END, random.getrandbits(8), random.getrandbits(8)])
         | random.getrandbits(1) * CLOSES,
@@ -60,7 +59,7 @@ def stimulus(push, take, ended=0.0):
 async def keeps_order_and_lets_a_stream_flow(dut):
     """H3: a symbol a cycle, also when the stream was held up; H13: a mark goes when its connection has ended
     otherwise."""
-    lockstep, model = Lockstep(dut, ["beat", "push", "ended", "output__ready"]), Model()
+    lockstep, model = Lockstep(dut, ["beat", "push", "ended", "pop"]), Model()
     await lockstep.start()
     for push, take, ended in ((1, 1, 0), (0.5, 0.5, 0.1), (1, 0.3, 0.2), (0.3, 1, 0.2), (0, 1, 0)):
         await lockstep.follow(model.step, in_each_cycle(stimulus(push, take, ended), model, 600))

@@ -92,7 +92,7 @@ class Model:
         if op != Op.CLOSE_ALL and (hub == self.hub or hub == ANY_HUB and op in FOR_ANY):
             flush = op == Op.FLUSH_REPLY and self.fate in (None, "spoiled")
             if self.fate is None or flush:
-                shown |= {"own": self.fate is None, "op": op, "flush": flush}
+                shown |= {"own": self.fate is None and not flush, "op": op, "flush": flush}
                 self.seen["flushes without room"] = self.seen.get("flushes without room", 0) + (self.fate is not None)
                 if flush or not self.taken:
                     self.visible += [OWN | op & 0x7F, (op & 0x80) << 1 | param]
@@ -104,18 +104,18 @@ class Model:
 class Collector:
     """The queue that the receiver writes to."""
 
-    OUTPUTS = ("write", "entry", "place", "commit", "amount")
+    OUTPUTS = ("write", "entry", "offset", "commit", "amount")
 
     def __init__(self):
         self.visible, self.open = [], {}
 
-    def step(self, write, entry, place, commit, amount):
+    def step(self, write, entry, offset, commit, amount):
         """What the outputs of one cycle do."""
-        assert not commit or write and amount == place
+        assert not commit or write and amount == offset + 1
         if write:
-            self.open[place] = entry
+            self.open[offset] = entry
             if commit:
-                self.visible += [self.open[n] for n in range(1, place + 1)]
+                self.visible += [self.open[n] for n in range(offset + 1)]
                 self.open = {}
 
 
