@@ -25,10 +25,11 @@ def _is_start(beat):
 class OutputPortSpec(Spec):
     """An output port with the crossbar's ``register``, or with a skid buffer.
 
-    ``beat_0``, …, ``count``: beats that have come through the crossbar and not left, the oldest first. ``symbol``: what
-    is in the output register, if ``valid`` is 1. In the place beside it: ``inserted_symbol``, if ``inserted`` is 1, or
-    the oldest beat, if ``beside`` is 1. ``readies``: ready signals to send. ``started``, ``closed``: a start, or the
-    last symbol of a close all whose connection stands, has entered the output register in the cycle before.
+    ``beat_0`` and so on, ``count``: beats that have come through the crossbar and not left, the oldest first.
+    ``symbol``: the symbol in the output register, if ``valid`` is 1. In the place beside the register:
+    ``inserted_symbol``, if ``inserted`` is 1, or the oldest beat, if ``beside`` is 1. ``readies``: ready signals to
+    send. ``started``, ``closed``: a start, or the last symbol of a close all whose connection stands, has entered the
+    output register in the cycle before.
     """
 
     inputs = (
