@@ -172,7 +172,8 @@ class CpuBus(wiring.Component):
             m.d.sync += s.locked.eq(0)
 
     def _judge(self, m, s):
-        """Whether the access may be done. The answer of the table comes late: what else decides is ready before."""
+        """Whether the access may be done. The answer of the table comes late: what else decides is ready before
+        (``Protection._decide`` tells what that buys)."""
         may_anyway = Signal(attrs=KEPT)
         m.d.comb += [
             s.allowed.eq(s.at_work.kernel | (self.protection.granted & ~s.where.private)),

@@ -89,7 +89,7 @@ class Timers(wiring.Component):
         bank = getattr(self, TIMER_BANK)
         m.d.comb += self.timer_now.value.eq(s.now)
         m.d.sync += [
-            s.now.eq(s.now - ~self.slept),  # one and the edges slept through, with one carry chain
+            s.now.eq(s.now + 1 + self.slept),  # the edges slept through count
             s.skips.eq(self.slept[: exact_log2(TIMERS)].any()),
         ]
         store, compare, period = self._times(m, s, bank)

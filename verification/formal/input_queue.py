@@ -11,6 +11,8 @@ from amaranth.lib import wiring
 from ...hdl.hub.port.input_queue import InputQueue
 from ...hdl.link.queue import QUEUE_DEPTH
 from ...hdl.link.symbol import COMMAND_LENGTH, SYMBOL_BITS
+from ..specs.input_queue import InputQueueSpec
+from ..specs.spec import agree, beside
 from .faults import Fault
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -31,7 +33,12 @@ class InputQueueProof(wiring.Component):
         m.submodules.queue = look_into(queue, platform)
         probes = queue.probes
 
-        level, gone, commits = Signal(range(capacity + 1)), Signal(range(capacity + 1)), Signal()
+        spec, shown = beside(
+            m,
+            InputQueueSpec(capacity),
+            {name: getattr(queue, name) for name in ("commit", "offset", "clear", "pop")},
+        )
+        level, gone = spec.level, Signal(range(capacity + 1))
         number = Signal(range(1, COMMAND_LENGTH + 1))  # of what is committed if this entry is
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
@@ -45,26 +52,18 @@ class InputQueueProof(wiring.Component):
             ),
             queue.clear.eq(AnySeq(1)),
             queue.pop.eq(AnySeq(1) & queue.valid),
-            commits.eq(queue.commit),
             gone.eq(Mux(queue.clear, level, queue.pop)),
-        ]
-        offers = Signal()
-        m.d.sync += [
-            level.eq(level - gone + Mux(commits, number, 0)),
-            offers.eq(level > gone),
         ]
         m.d.comb += [
             Assert(probes.level == level),
             Assert(probes.unread == level - queue.valid),
             Assert(queue.valid | (level <= COMMAND_LENGTH), "the oldest is read as soon as it can be"),
             Assert(level <= capacity, "it never overflows"),
-            Assert(queue.full == (level == capacity), "it is full when its room is used, and only then"),
-            Assert(
-                queue.tight == (level + COMMAND_LENGTH > capacity), "tight when a command has no room, and only then"
-            ),
-            Assert(queue.empty == (level == 0)),
-            Assert(queue.level == level - queue.valid),
-            Assert(queue.valid == offers, "what is committed is offered from the second cycle on, and nothing else"),
+            agree(queue.full, shown.full, "it is full when its room is used, and only then"),
+            agree(queue.tight, shown.tight, "tight when a command has no room, and only then"),
+            agree(queue.empty, shown.empty, "it is empty when nothing is committed"),
+            agree(queue.level, shown.level, "its fill is told"),
+            agree(queue.valid, shown.valid, "what is committed is offered from the second cycle on, and nothing else"),
         ]
 
         # The entry that is followed: how many are before it.

@@ -1,7 +1,6 @@
 """Proof of hdl/hub/port/output_port.py: what is on the fiber, in every cycle, and what the rest of the HUB hears of it.
 
-Statements: H12, H13, H15; docs/hub.md, "Output side of a port". The model keeps what came through the crossbar in a
-list, and knows of what is inserted where it comes from.
+Statements: H12, H13, H15; docs/hub.md, "Output side of a port".
 """
 
 from amaranth.asserts import AnySeq
@@ -9,9 +8,11 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import CrossbarBeat
-from ...hdl.hub.port.output_port import READY_LIMIT, OutputPort
+from ...hdl.hub.port.output_port import OutputPort
 from ...hdl.hub.port.skid_buffer import SkidBuffer
 from ...hdl.link.symbol import SYMBOL_BITS, Control
+from ..specs.output_port import MOST_BEATS, OutputPortSpec
+from ..specs.spec import agree, beside
 from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
@@ -79,109 +80,58 @@ class OutputPortProof(wiring.Component):
         with m.If(port.reply_push & ((byte_place != 1) | ~port.reply_full)):
             m.d.sync += byte_place.eq(Mux(byte_place == 3, 1, byte_place + 1))
 
-        # What came through the crossbar and has not left, the oldest first.
-        most = 3
-        listed = [Signal(CrossbarBeat, name=f"listed_{n}") for n in range(most)]
-        count = Signal(range(most + 1))
-
-        # The place beside the output register: what is in it.
-        inserted, waits_beside = Signal(), Signal()
-        inserted_symbol = Signal(SYMBOL_BITS)
-        readies = Signal(range(READY_LIMIT + 1))
-        valid, symbol = Signal(), Signal(SYMBOL_BITS)
-        loads, takes_ready, takes_reply, leaves = Signal(), Signal(), Signal(), Signal()
-        comes, oldest = Signal(), Signal(CrossbarBeat)
-        place_is_free = Signal()
+        inputs = {name: getattr(port, name) for name in OutputPortSpec.inputs if hasattr(port, name)}
+        spec, shown = beside(
+            m,
+            OutputPortSpec(self.register),
+            inputs
+            | {
+                "beat": port.beat.as_value(),
+                "tx__ready": port.tx.ready,
+                "reply_waiting": sender.waiting,
+                "reply_symbol": sender.symbol,
+            },
+        )
+        count, valid, symbol = spec.count, spec.valid, spec.symbol
+        inserted, inserted_symbol, waits_beside = spec.inserted, spec.inserted_symbol, spec.beside
+        listed = [CrossbarBeat(getattr(spec, f"beat_{n}")) for n in range(MOST_BEATS)]
         m.d.comb += [
-            loads.eq(~valid | port.tx.ready | port.looped),
-            place_is_free.eq(~inserted & ~waits_beside),
-            comes.eq(place_is_free & ((count != 0) | (0 if self.register else port.push))),
-            oldest.eq(Mux(count != 0, listed[0].as_value(), port.beat.as_value())),
-            leaves.eq(loads & ~inserted & (waits_beside | comes)),
-            takes_ready.eq(loads & (readies != 0)),
-            takes_reply.eq(loads & (readies == 0) & sender.waiting),
-        ]
-        total = readies + port.send_ready + port.repair - takes_ready
-        m.d.sync += readies.eq(Mux(total > READY_LIMIT, READY_LIMIT, total))
-        with m.If(takes_ready | takes_reply):
-            m.d.sync += [
-                inserted.eq(1),
-                inserted_symbol.eq(Mux(takes_ready, Control.READY, sender.symbol)),
-                waits_beside.eq(0),
-            ]
-        with m.Elif(loads):
-            m.d.sync += [inserted.eq(0), waits_beside.eq(0)]
-        with m.Else():
-            m.d.sync += waits_beside.eq(waits_beside | (comes if self.register else 0))
-
-        stays = [
-            Mux(leaves, listed[n + 1].as_value() if n + 1 < most else 0, listed[n].as_value()) for n in range(most)
-        ]
-        end = count - leaves
-        m.d.sync += count.eq(count + port.push - leaves)
-        for n in range(most):
-            with m.If(port.push & (end == n)):
-                m.d.sync += listed[n].eq(port.beat)
-            with m.Else():
-                m.d.sync += listed[n].eq(stays[n])
-            with m.If(port.ended):
-                m.d.sync += listed[n].closes.eq(0)
-
-        # What the fiber shows after a load, and what that means.
-        started, closed, bit = Signal(), Signal(), Signal(init=1)
-        with m.If(loads):
-            m.d.sync += [valid.eq(inserted | leaves), symbol.eq(Mux(inserted, inserted_symbol, oldest.symbol))]
-        m.d.sync += [
-            started.eq(leaves & (oldest.symbol == Control.START)),
-            closed.eq(leaves & oldest.closes & ~port.ended),
-        ]
-        with m.If(started | port.ready_clear):
-            m.d.sync += bit.eq(0)
-        with m.Elif(port.ready_set | port.ready_arrived):
-            m.d.sync += bit.eq(1)
-        start_waits = Cat((count > n) & (place.symbol == Control.START) for n, place in enumerate(listed)).any()
-
-        m.d.comb += [
-            Assert(
-                port.tx.valid == (valid & ~port.looped),
-                "something is on the fiber exactly if something was there to be sent",
-            ),
-            Assert(port.loop_valid == (valid & port.looped)),
-            Assert(
-                ~valid | (port.tx.payload == symbol),
+            agree(port.tx.valid, shown.tx__valid, "something is on the fiber if there was something to be sent"),
+            agree(port.loop_valid, shown.loop_valid, "or in the loop"),
+            agree(
+                port.tx.payload,
+                shown.tx__payload,
                 "what was inserted, else what came through the crossbar, in order and unchanged",
             ),
             Assert(port.loop_symbol == port.tx.payload),
-            Assert(
-                port.closed == closed,
+            agree(
+                port.closed,
+                shown.closed,
                 "it closes exactly when the last symbol of a close all has entered the output register",
             ),
-            Assert(
-                port.ready_bit == bit,
+            agree(
+                port.ready_bit,
+                shown.ready_bit,
                 "a start that has left clears the ready bit, and only what arrives or is commanded sets it",
             ),
-            Assert(port.ready == (bit & ~started & ~start_waits), "ready only while no start is on its way"),
-            Assert(sender.take == takes_reply, "replies have precedence over data, and ready signals over replies"),
-            Assert(port.busy == (valid | inserted | (count != 0) | (readies != 0) | sender.waiting | closed)),
+            agree(port.ready, shown.ready, "ready only while no start is on its way"),
+            agree(sender.take, shown.takes_reply, "replies have precedence over data, ready signals over replies"),
+            agree(port.busy, shown.busy, "it is busy while anything is here"),
+            agree(port.space, shown.space, "it takes a symbol when there is a place"),
             Assert(~waits_beside | (count != 0)),
             Assert(~(inserted & waits_beside)),
-            Assert(count <= most),
+            Assert(count <= MOST_BEATS),
+            Assert(waits_beside == 0) if not self.register else Assert(count - waits_beside <= 2),
         ]
-        if self.register:
-            m.d.comb += Assert(~port.space | (count < 3), "it takes a symbol when there is a place")
-        else:
-            m.d.comb += [
-                Assert(port.space == (count < 2), "it takes a symbol in the next cycle when there is a place then"),
-                Assert(~had_space | (count < 3)),
-                Assert(~waits_beside),
-            ]
+        if not self.register:
+            m.d.comb += Assert(~had_space | (count < MOST_BEATS))
 
         # What ties the model to the registers.
         m.d.comb += [
-            Assert(probes.readies == readies),
+            Assert(probes.readies == spec.readies),
             Assert(probes.valid == valid),
-            Assert(~probes.fresh | ~valid | (started == (symbol == Control.START))),
-            Assert(probes.fresh | ~started),
+            Assert(~probes.fresh | ~valid | (spec.started == (symbol == Control.START))),
+            Assert(probes.fresh | ~spec.started),
             Assert(~valid | is_sent(symbol) | (symbol == Control.READY) | (symbol == Control.REPLY)),
             Assert(probes.taken == (inserted | waits_beside)),
             Assert(~inserted | (probes.beside.symbol == inserted_symbol) & ~probes.beside.closes),

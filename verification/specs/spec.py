@@ -57,19 +57,25 @@ class Follower:
         self.spec = spec
         self.state = SimpleNamespace(**{name: init for name, (_, init) in spec.state.items()})
 
-    def step(self, inputs):
-        """The outputs in a cycle with these inputs, by name (None: any); then goes on to the next cycle. An input that
-        is not named is 0."""
-        given = SimpleNamespace(**{name: int(inputs.get(name, 0)) for name in self.spec.inputs})
-        shown = self.spec.outputs(self.state, given)
-        following = self.spec.following(self.state, given)
-        self.state = SimpleNamespace(
-            **{name: int(following[name]) & (1 << bits) - 1 for name, (bits, _) in self.spec.state.items()}
-        )
+    def _given(self, inputs):
+        return SimpleNamespace(**{name: int(inputs.get(name, 0)) for name in self.spec.inputs})
+
+    def show(self, inputs):
+        """The outputs in a cycle with these inputs, by name (None: any). An input that is not named is 0."""
+        shown = self.spec.outputs(self.state, self._given(inputs))
         return {
             name: (value.value if value.condition else None) if isinstance(value, Where) else value
             for name, value in shown.items()
         }
+
+    def step(self, inputs):
+        """As ``show``; then goes on to the next cycle."""
+        shown = self.show(inputs)
+        following = self.spec.following(self.state, self._given(inputs))
+        self.state = SimpleNamespace(
+            **{name: int(following[name]) & (1 << bits) - 1 for name, (bits, _) in self.spec.state.items()}
+        )
+        return shown
 
 
 def beside(m, spec, inputs):

@@ -114,7 +114,8 @@ class PortCounters(wiring.Component):
         """The events at the ports; the walker that goes from port to port; the counters; reading."""
         m = Module()
         s = _Signals(self.ports, self.room)
-        # Two copies of the same content: one to add to, one to read from outside.
+        # Two copies of the same content: one to add to, one to read from outside. Without ``no_rw_check``, which says
+        # that nobody looks at a place while it is written, all counters of 16 ports take 724 LUTs instead of 701.
         depth = _KINDS << index_bits(self.ports)
         m.submodules.memory = storage = memory.Memory(
             shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1}

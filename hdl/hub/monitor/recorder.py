@@ -160,6 +160,8 @@ class Recorder(wiring.Component):
         """The time; decisions and the other events on their way; the event to write; writing; the beginning of the
         record; reading."""
         m = Module()
+        # Nobody looks at a place while it is written. If synthesis did not know that, a recorder of 16 ports would take
+        # 568 LUTs instead of 522, and 83 flip-flops more.
         m.submodules.memory = storage = memory.Memory(shape=Entry, depth=EVENT_DEPTH, init=[], attrs={"no_rw_check": 1})
         write_port, read_port = storage.write_port(), storage.read_port()
         s = _Signals(self.ports)

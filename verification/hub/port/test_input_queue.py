@@ -11,19 +11,20 @@ from nectar.hdl.link.queue import QUEUE_DEPTH
 from nectar.hdl.link.symbol import COMMAND_LENGTH
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.specs.input_queue import InputQueueSpec
+from nectar.verification.specs.spec import Follower
 
 SIZES = {"9 symbols": 9, "13 symbols": 13, "31 symbols": 31, "full size": QUEUE_DEPTH}
 
 
 class Model:
-    """The queue as a deque of (payload, first cycle in which it may be read)."""
+    """How many entries there are, as specified, and the entries."""
 
     def __init__(self, capacity):
         self.capacity = capacity
+        self.spec = Follower(InputQueueSpec(capacity))
         self.entries = deque()
         self.open = {}
-        self.cycle = 0
-        self.readable = False
         self.seen = {"cleared": 0, "commands": 0, "cleared while one commits": 0}
 
     @property
@@ -31,20 +32,15 @@ class Model:
         """Entries for which there is room."""
         return self.capacity - len(self.entries)
 
-    def level(self):
-        """What is shown of the fill."""
-        return len(self.entries) - self.readable
+    @property
+    def readable(self):
+        """Whether the oldest entry is offered."""
+        return bool(self.spec.state.valid)
 
     def step(self, inputs):
         """What the outputs are in this cycle; then what the inputs do."""
-        shown = {
-            "full": self.room == 0,
-            "tight": self.room < COMMAND_LENGTH,
-            "valid": self.readable,
-            "empty": not self.entries,
-            "oldest": self.entries[0][0] if self.readable else None,
-            "level": self.level(),
-        }
+        shown = self.spec.step(inputs)
+        shown["oldest"] = self.entries[0] if shown["valid"] else None
         if inputs.get("pop"):
             self.entries.popleft()
         if inputs.get("clear"):
@@ -56,11 +52,9 @@ class Model:
         if inputs.get("write"):
             self.open[inputs["offset"]] = inputs["entry"]
             if inputs["commit"]:
-                self.entries.extend((self.open[n], self.cycle + 2) for n in range(inputs["offset"] + 1))
+                self.entries.extend(self.open[n] for n in range(inputs["offset"] + 1))
                 self.seen["commands"] += inputs["offset"] > 0
                 self.open = {}
-        self.cycle += 1
-        self.readable = bool(self.entries) and self.entries[0][1] <= self.cycle
         return shown
 
 

@@ -7,10 +7,12 @@ import cocotb
 import pytest
 
 from nectar.hdl.hub.port.output_port import READY_LIMIT, OutputPort
-from nectar.hdl.hub.port.reply_sender import REPLY_ROOM
 from nectar.hdl.link.symbol import Control
 from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
+from nectar.verification.hub.port.reply_model import ReplyModel
+from nectar.verification.specs.output_port import OutputPortSpec
+from nectar.verification.specs.spec import Follower
 
 CLOSES = 1 << 9
 INPUTS = [
@@ -34,123 +36,50 @@ CONFIGURATIONS = {"with register": True, "with skid buffer": False}
 
 
 class Model:
-    """Output side of a port as docs/hub.md describes it. A symbol is [symbol, it closes]."""
+    """The output port and its reply sender, as specified."""
 
     def __init__(self):
         self.has_register = CONFIGURATIONS[inside()]
-        self.register = None  # symbol in the output register
-        self.fresh = False  # it came in the cycle before
-        self.beside = None  # what waits beside it
-        self.behind = deque()  # what waits behind the crossbar
+        self.spec = Follower(OutputPortSpec(self.has_register))
+        self.replies = ReplyModel()
         self.may_come = True  # a symbol may come from the crossbar in this cycle
-        self.readies = 0
-        self.replies = deque()  # of the reply bus: lists of symbols
-        self.coming = []
-        self.answer = None
-        self.sending = None  # symbols of the reply that is being sent, and whether it is the port's own
-        self.own_last = False
-        self.ready_bit = True
-        self.closed = False
         self.sent = []
-        self.taken_answers = 0
         self.seen = {}
 
     @property
-    def reply_full(self):
-        """Whether four replies wait, the one that is being sent included."""
-        return len(self.replies) == REPLY_ROOM
+    def state(self):
+        """What the port remembers."""
+        return self.spec.state
 
     @property
-    def space(self):
-        """Whether the crossbar may send a symbol, into the skid buffer one cycle later."""
-        return len(self.behind) < 2
-
-    @property
-    def replies_wait(self):
-        """Whether there is a symbol of a reply to send."""
-        return bool(self.sending or self.replies or self.answer)
-
-    def _reply_symbol(self):
-        """Takes the next symbol of replies."""
-        if self.sending is None:
-            own = bool(self.answer) and (not self.own_last or not self.replies)
-            self.own_last = own
-            self.sending = deque([Control.REPLY, *(self.answer if own else self.replies[0])]), own
-        symbols, own = self.sending
-        symbol = symbols.popleft()
-        if not symbols:
-            self.sending = None
-            if own:
-                self.answer = None
-                self.taken_answers += 1
-            else:
-                self.replies.popleft()
-        return symbol
+    def idle(self):
+        """Whether nothing is left to be sent."""
+        return not (self.state.count or self.state.inserted or self.state.readies or self.replies.waiting)
 
     def step(self, inputs):
         """Outputs of this cycle; then what it changes."""
-        valid, looped = self.register is not None, inputs["looped"]
-        waiting = [*self.behind, self.beside] if self.beside else list(self.behind)
-        enters = self.fresh and self.register == Control.START
-        starts = enters or any(symbol == Control.START for symbol, _ in waiting)
-        shown = {
-            "tx__valid": valid and not looped,
-            "loop_valid": valid and looped,
-            "tx__payload": self.register,
-            "loop_symbol": self.register,
-            "space": self.space,
-            "reply_full": self.reply_full,
-            "ready": self.ready_bit and not starts,
-            "ready_bit": self.ready_bit,
-            "closed": self.closed,
-            "busy": valid or bool(waiting or self.readies or self.replies_wait or self.closed),
-        }
-        load = not valid or looped or inputs["tx__ready"]
-        if load and valid:
-            self.sent.append(self.register)
-        came = [inputs["beat"] & 0x1FF, bool(inputs["beat"] & CLOSES)] if inputs["push"] else None
-        comes = None
-        if not self.has_register:
-            if came:
-                self.behind.append(came)
-            if self.behind and self.beside is None and load:
-                comes = self.behind.popleft()
-        elif self.behind and self.beside is None:
-            comes = self.behind.popleft()
-        leaving = self.beside or comes
-        answers = self.taken_answers
-        sends_ready = load and self.readies > 0
-        place = self.beside
-        if load:
-            self.register, self.closed = (leaving[0], leaving[1] and not inputs["ended"]) if leaving else (None, False)
-        else:
-            self.closed = False
-        if load:
-            place = (
-                [Control.READY, False] if self.readies else [self._reply_symbol(), False] if self.replies_wait else None
-            )
-        elif self.beside is None:
-            place = comes
-        self.beside = place
-        shown["answer__ready"] = self.taken_answers > answers
-        if self.has_register and came:
-            self.behind.append(came)
-        for symbol in [*self.behind, *([self.beside] if self.beside else [])]:
-            symbol[1] = symbol[1] and not inputs["ended"]
-        self.fresh = load
-        self.may_come = self.space if self.has_register else shown["space"]
-        self.readies = min(self.readies + inputs["send_ready"] + inputs["repair"] - sends_ready, READY_LIMIT)
-        if enters or inputs["ready_clear"]:
-            self.note("start wins" if enters and (inputs["ready_arrived"] or inputs["ready_set"]) else "cleared")
-            self.ready_bit = False
-        elif inputs["ready_set"] or inputs["ready_arrived"]:
-            self.ready_bit = True
-        if inputs["reply_push"]:
-            self.coming.append(inputs["reply_byte"])
-            if len(self.coming) == 3:
-                self.replies.append(self.coming)
-                self.coming = []
-        if self.closed:
+        before = self.state
+        given = inputs | {"reply_waiting": self.replies.waiting}
+        told = self.replies.step(
+            {
+                "push": inputs["reply_push"],
+                "byte": inputs["reply_byte"],
+                "answer__valid": inputs["answer__valid"],
+                "take": self.spec.show(given)["takes_reply"],
+                "muted": 0,
+            }
+        )
+        shown = self.spec.step(given | {"reply_symbol": told["symbol"] or 0})
+        del shown["takes_reply"]
+        shown |= {"reply_full": told["full"], "answer__ready": told["answer__ready"]}
+        if before.valid and (inputs["looped"] or inputs["tx__ready"]):
+            self.sent.append(before.symbol)
+        # Behind the skid buffer a symbol comes a cycle after ``space``.
+        self.may_come = self.spec.show(given)["space"] if self.has_register else shown["space"]
+        if before.started or inputs["ready_clear"]:
+            arrives = inputs["ready_arrived"] or inputs["ready_set"]
+            self.note("start wins" if before.started and arrives else "cleared")
+        if self.state.closed:
             self.note("closed")
         return shown
 
@@ -163,9 +92,10 @@ def stimulus(push, take, ready=0.05, reply=0.05, ended=0.02, looped=None, bit=0.
     """Random inputs within the rules of the component."""
 
     def inputs(model):
-        if model.answer is None and random.random() < reply:
-            model.answer = random.randbytes(3)
-        pushes = bool(model.coming) or (not model.reply_full and random.random() < reply)
+        replies = model.replies
+        if replies.answer is None and random.random() < reply:
+            replies.answer = random.randbytes(3)
+        pushes = bool(replies.coming) or (not replies.full and random.random() < reply)
         return {
             "push": model.may_come and random.random() < push,
             "beat": random.choice([Control.START, Control.END, Control.COMMAND, 0x02, random.getrandbits(8)])
@@ -176,10 +106,10 @@ def stimulus(push, take, ready=0.05, reply=0.05, ended=0.02, looped=None, bit=0.
             "ready_set": random.random() < bit,
             "ready_clear": random.random() < bit,
             "reply_push": pushes,
-            "reply_place": len(model.coming) + 1,
+            "reply_place": len(replies.coming) + 1,
             "reply_byte": random.getrandbits(8),
-            "answer__valid": model.answer is not None,
-            "answer__payload": int.from_bytes(model.answer or b"", "big"),
+            "answer__valid": replies.answer is not None,
+            "answer__payload": int.from_bytes(replies.answer or b"", "big"),
             "ended": random.random() < ended,
             "looped": looped is not None and random.random() < looped,
             "tx__ready": random.random() < take,
@@ -208,7 +138,7 @@ async def sends_in_the_order_of_precedence(dut):
     ):
         await lockstep.follow(model.step, in_each_cycle(stimulus(push, take, ready, reply), model, 600))
     await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0), model, 100))
-    assert lockstep.pin("busy") == 0 and not (model.behind or model.beside or model.replies_wait or model.readies)
+    assert lockstep.pin("busy") == 0 and model.idle
     assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {
         "closed",
         "start wins",
@@ -282,7 +212,7 @@ async def a_start_that_has_left_counts_no_more(dut):
                 if symbols and model.may_come:
                     inputs |= {"push": True, "beat": symbols.popleft()}
                 await lockstep.step(inputs, model.step(inputs))
-            assert lockstep.pin("ready") and Control.START in [*model.sent[sent:], model.register]
+            assert lockstep.pin("ready") and Control.START in [*model.sent[sent:], model.state.symbol]
             await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0, bit=0), model, 10))
 
 
@@ -301,7 +231,7 @@ async def a_connection_that_ended_otherwise_is_not_closed_again(dut):
             if cycle in (5, 6) and model.may_come:
                 inputs |= {"push": True, "beat": 0x33 | (cycle == 6) * CLOSES}
             await lockstep.step(inputs, model.step(inputs))
-            closed += model.closed
+            closed += model.state.closed
         assert closed == (ended < 6)
 
 
