@@ -63,6 +63,20 @@ async def the_next_is_the_one_behind_the_last_turn(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def only_one_of_any_two_is_picked(dut):
+    """docs/hub.md: behind any turn and a cycle in which nobody asks, any two that ask alone; then all ask, which shows
+    whose the turn was."""
+    lockstep, model = await start(dut)
+    count = model.spec.count
+    for last in range(count):
+        for one in range(count):
+            for other in range(one):
+                for asks in (1 << last, 0, 1 << one | 1 << other, (1 << count) - 1):
+                    inputs = {"asks": asks, "keep": 0, "back": 0}
+                    await lockstep.step(inputs, model.step(inputs))
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def serves_all_that_ask_without_pause_equally(dut):
     """With all asking all the time each is picked once in ``count`` cycles."""
     lockstep, model = await start(dut)
