@@ -93,7 +93,7 @@ class Crossbar(wiring.Component):
             others = [i for i in ports if i != o]
             beats = {i: self.beat[i].as_value() for i in others}
             if self.late:
-                # Each LUT takes two inputs.
+                # Each LUT takes two inputs: with 16 ports 2261 LUTs. With numbers it is 2298, and a level more.
                 m.d.comb += self.out[o].eq(
                     reduce(or_, (beat & masks[i][o].replicate(len(beat)) for i, beat in beats.items()))
                 )

@@ -91,7 +91,7 @@ PROOFS = [
             "a pick in vain stays a turn": Fault(Arbiter, "back", lambda was, s: 0),
             "no turn is taken": Fault(Arbiter, "behind", lambda was, s: s.behind),
             "nobody is picked when all behind are silent": Fault(Arbiter, "pick", lambda was, s: was & s.behind),
-            "two groups pick at once": Fault(Arbiter, "later_{n}", lambda was, s, n: ~s.first[n:].any()),
+            "all are picked at once": Fault(Arbiter, "pick", lambda was, s: s.asks),
         },
     )
 ]

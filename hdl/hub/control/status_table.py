@@ -92,7 +92,8 @@ class StatusTable(wiring.Component):
         for i, place in enumerate(self.named):
             m.d.comb += self.mine[i].eq((self.targets[i] & place).any())
             entries.append(Mux(self.enter[i], place & ~(1 << i), 0))
-            # What the input does has two bits, so a connection is one LUT and a reset. Synthesis alone makes it two.
+            # What the input does has two bits, so a connection is one LUT and a reset. Synthesis alone
+            # makes it two: with 16 ports 949 LUTs instead of 753.
             closes, all_or_enters = (
                 Signal(name=f"{name}_{i}", attrs={"keep": 1}) for name in ("closes", "all_or_enters")
             )

