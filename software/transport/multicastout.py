@@ -12,7 +12,7 @@ from .turns import Turns
 __all__ = ["MulticastOut"]
 
 #: Time-outs after which the datalink is told that the routes to those who have not acknowledged may be broken.
-_SUSPECT = 2
+_UNCONFIRMED_TRIES = 2
 _UNHEARD = "has not acknowledged it"
 _BEHIND = "has not acknowledged an earlier one, behind which it waited"
 _RESTARTED = "has started anew: whether it had it before is not known"
@@ -32,7 +32,7 @@ class _Message:
         "deadline",
         "waiting",
         "ready",
-        "doubted",
+        "unconfirmed",
         "missing",
         "sendings",
         "stirred",
@@ -45,7 +45,7 @@ class _Message:
         self.deadline = deadline  # CPU cycle
         self.waiting = []  # members that still have earlier messages to acknowledge
         self.ready = []  # members whose turn it is, and that have been sent nothing
-        self.doubted = set()  # members that have not said that they are in a group
+        self.unconfirmed = set()  # members that have not said that they are in a group
         self.missing = {}  # members that do not have it in the end -> why
         self.sendings = []  # that are under way
         self.stirred = False  # whether anything has changed since the thread looked
@@ -62,7 +62,7 @@ class _Sending:
         "left",
         "boots",
         "again",
-        "doubted",
+        "unconfirmed",
         "over",
         "first",
         "resent",
@@ -72,15 +72,15 @@ class _Sending:
         "tries",
     )
 
-    def __init__(self, message, number, group, boots, doubted):
+    def __init__(self, message, number, group, boots, unconfirmed):
         self.message = message
         self.number = number
         self.group = group
         self.left = dict.fromkeys(boots, _UNHEARD)  # members that have not acknowledged -> why
         self.boots = boots  # member -> boot number that its copies are meant for; 0: not known, it has been sent none
         self.again = set()  # members that were sent anything twice
-        self.doubted = (
-            doubted  # whether its members may be gone: then nothing for them waits in a HUB and holds up others
+        self.unconfirmed = (
+            unconfirmed  # whether its members may be gone: then nothing for them waits in a HUB and holds up others
         )
         self.over = False
         self.first = True  # it is being sent for the first time
@@ -94,7 +94,7 @@ class _Sending:
 class MulticastOut:
     """Messages that a CAB sends to several. ``multicast``: its Multicast."""
 
-    __slots__ = ("multicast", "kernel", "_number", "_turns", "_sendings", "_retry", "_doubtful", "_members")
+    __slots__ = ("multicast", "kernel", "_number", "_turns", "_sendings", "_retry", "_unconfirmed", "_members")
 
     def __init__(self, multicast):
         self.multicast = multicast
@@ -103,7 +103,7 @@ class MulticastOut:
         self._turns = Turns(self._called)
         self._sendings = {}  # number -> _Sending
         self._retry = None  # Retry
-        self._doubtful = (
+        self._unconfirmed = (
             set()
         )  # members that did not acknowledge the last message: the HUBs' multicast is not to wait for them
         self._members = Members(multicast)
@@ -128,7 +128,7 @@ class MulticastOut:
         deadline = await kernel.door.now() + multicast.cycles(timeout_us)
         for member in members:
             await multicast.datalink.find(member)
-        together = self._groups([member for member in members if member not in self._doubtful])
+        together = self._groups([member for member in members if member not in self._unconfirmed])
         routes = [*map(multicast.datalink.route, members), *(route for _, route in together)]
         areas = min(route.areas for route in routes)
         sent = Protocol.MULTICAST, ANY_CAB
@@ -149,7 +149,7 @@ class MulticastOut:
             for member in members:
                 self._turns.leave(member, message)
         missing = message.missing
-        self._doubtful.update(member for member, why in missing.items() if why == _UNHEARD)
+        self._unconfirmed.update(member for member, why in missing.items() if why == _UNHEARD)
         if missing:
             multicast.counters.failed += 1
             raise MulticastFailed(mailbox, missing)
@@ -160,16 +160,18 @@ class MulticastOut:
         message.stirred = False
         if not (message.waiting or message.ready or message.sendings):
             return False
-        doubted = self._doubtful | message.doubted
-        sure = [member for member in message.ready if member in self._members.boots and member not in doubted]
+        unconfirmed = self._unconfirmed | message.unconfirmed
+        sure = [member for member in message.ready if member in self._members.boots and member not in unconfirmed]
         # Those who may be gone come last, so that what waits for them in a HUB holds up nobody else.
-        part = sure or (message.ready if all(sending.tries >= _SUSPECT for sending in message.sendings) else [])
+        part = sure or (
+            message.ready if all(sending.tries >= _UNCONFIRMED_TRIES for sending in message.sendings) else []
+        )
         if part:
             part = sorted(part)
             message.ready = [member for member in message.ready if member not in part]
             if sure:
                 part, group = await self._members.gather(part, self._retry.timeout())
-                message.doubted.update(member for member in sure if member not in part)
+                message.unconfirmed.update(member for member in sure if member not in part)
                 message.ready += [member for member in sure if member not in part]
             if part:
                 await self._deliver(message, part, group if sure else 0, not sure)
@@ -226,14 +228,14 @@ class MulticastOut:
             middle = len(members) // 2
             return self._groups(members[:middle]) + self._groups(members[middle:])
 
-    async def _deliver(self, message, members, group, doubted):
-        """Begins to send to ``members``, by the HUBs' multicast or, if they are ``doubted``, to each by itself.
+    async def _deliver(self, message, members, group, unconfirmed):
+        """Begins to send to ``members``, by the HUBs' multicast or, if they are ``unconfirmed``, to each by itself.
 
         The rest is done at interrupt level.
         """
         multicast, kernel, parcel = self.multicast, self.kernel, message.parcel
         boots = {member: self._members.boots.get(member, 0) for member in members}
-        sending = _Sending(message, self._number, group, boots, doubted)
+        sending = _Sending(message, self._number, group, boots, unconfirmed)
         self._number = self._number + 1 & 0xFFFF
         self._sendings[sending.number] = sending
         message.sendings.append(sending)
@@ -245,7 +247,7 @@ class MulticastOut:
             return
         sending.timer = await multicast.timers.after(wait, self._fire, sending)
         sending.begun = now
-        if doubted:
+        if unconfirmed:
             for index in range(len(parcel.parts)):
                 for member in members:
                     self._post(sending, (member,), index, wait=False)
@@ -346,7 +348,7 @@ class MulticastOut:
             self._end(sending)
             return
         sending.tries += 1
-        if sending.tries >= _SUSPECT and not sending.tries & sending.tries - 1:  # more and more rarely
+        if sending.tries >= _UNCONFIRMED_TRIES and not sending.tries & sending.tries - 1:  # more and more rarely
             for member in sending.left:
                 multicast.datalink.report_unresponsive(member)
             self._stir(message)
@@ -355,7 +357,7 @@ class MulticastOut:
             sending.resent = True
             multicast.counters.retries += 1
             left = tuple(sending.left)
-            if sending.tries < _SUSPECT:
+            if sending.tries < _UNCONFIRMED_TRIES:
                 groups = [left]
             else:
                 # What waits for one of them in a HUB holds up the others: so each is the first in its turn.
@@ -364,7 +366,7 @@ class MulticastOut:
             sending.again.update(left)
             # From then on the way has been looked at.
             deaf = multicast.datalink.recovery.deaf
-            waits = sending.tries > _SUSPECT and not sending.doubted and not deaf & sending.left.keys()
+            waits = sending.tries > _UNCONFIRMED_TRIES and not sending.unconfirmed and not deaf & sending.left.keys()
             for members in groups:
                 self._post(sending, members, len(message.parcel.parts) - 1, ASK, waits)
         # What waits for its way is repeated more and more rarely; what is dropped where that is not free, all the time.
@@ -376,13 +378,13 @@ class MulticastOut:
     def take(self, packet):
         """A word of a member has arrived unharmed."""
         multicast, member, boot = self.multicast, packet.source, packet.group
-        self._doubtful.discard(member)
+        self._unconfirmed.discard(member)
         new = self._members.heard(packet) if packet.boot == multicast.boot else None
         if new is None:
             multicast.counters.stale += 1
             return
         for sending in list(self._sendings.values()) if new or packet.kind is PacketKind.WORKING else ():
-            if member in sending.left and sending.doubted:
+            if member in sending.left and sending.unconfirmed:
                 # It is there, and late: what it has been sent has perhaps been dropped on its way.
                 if sending.boots[member]:
                     self._send_again(sending, member, NOTHING)

@@ -24,7 +24,7 @@ __all__ = [
     "Cable",
     "sample",
     "Deserialiser",
-    "Receiver",
+    "ReceiverModel",
 ]
 
 #: Five-bit symbols as ANSI X3.148 lists them.
@@ -190,7 +190,7 @@ class Deserialiser:
         return ten, pair, pair and not due
 
 
-class Receiver:
+class ReceiverModel:
     """What docs/serial.md says that a receiver delivers; ``push`` takes a level. ``delivered``, ``violations``,
     ``losses``, ``up`` tell."""
 

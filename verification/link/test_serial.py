@@ -15,7 +15,7 @@ from nectar.verification.link.channel import (
     VIOLATION,
     WRONG,
     Cable,
-    Receiver,
+    ReceiverModel,
     levels,
     paced,
     random_symbols,
@@ -210,7 +210,7 @@ async def every_loss_is_counted_up_to_255_and_none_while_cleared(dut):
     """docs/serial.md, "Errors": the link is lost 258 times, each time to idles at another place; violations come
     with it. Nothing that happens while ``clear`` is 1 is counted."""
     await fresh(dut)
-    reference, period = Receiver(), [*[1], *word_bits([IDLE] * 36)]
+    reference, period = ReceiverModel(), [*[1], *word_bits([IDLE] * 36)]
     level = 0
 
     async def again(each=lambda cycle, delivered: None):

@@ -1,7 +1,7 @@
 """What a receiver must tell, and when, by the receiver of ``channel``: benches compare with it while they run, and
 so end at the first difference."""
 
-from .channel import Receiver
+from .channel import ReceiverModel
 
 __all__ = ["CIRCUIT", "Expected", "Thinned"]
 
@@ -21,7 +21,7 @@ class Expected:
     the specification says that comes of them, in all."""
 
     def __init__(self, line, bit):
-        reference = Receiver()
+        reference = ReceiverModel()
         self._events = events = {"symbol": [], "violation": [], "loss": [], "change of up": []}
         for place, level in enumerate(line):
             up = reference.up
