@@ -180,23 +180,23 @@ async def what_ends_is_recorded_with_its_port(dut):
     watcher = await recording(dut)
     for what in (Clear.STOP, Clear.RECORD):
         await watcher.cycle(clear=what)  # it is no command to clear
-    last = watcher.ports - 1
     near = {one ^ 1 << bit for one in (Clear.STOP, Clear.RECORD) for bit in range(8)} - {*Clear}
-    for pin, port in (("closed", 1), ("unlocked", last), ("expired", last)):
+    for pin in ("closed", "unlocked", "expired"):
         for what in near:  # neither stops the record nor begins another
             await watcher.clear(what)
-        await watcher.cycle(**{pin: 1 << port})
-        for _ in range(3):
-            await watcher.cycle()
+        for port in range(watcher.ports):
+            await watcher.cycle(**{pin: 1 << port})
+            for _ in range(3):
+                await watcher.cycle()
     await watcher.clear(Clear.STOP)
     for _ in range(4):
         await watcher.cycle()
     await watcher.cycle(closed=2, decision=Event.OPENED << 14, decision_valid=1)
     await watcher.settle()
     for expected in (
-        (Event.CLOSED, 0, 1),
-        (Event.UNLOCKED, 0, last),
-        (Event.TIMED_OUT, last, 0),
+        *((Event.CLOSED, 0, port) for port in range(watcher.ports)),
+        *((Event.UNLOCKED, 0, port) for port in range(watcher.ports)),
+        *((Event.TIMED_OUT, port, 0) for port in range(watcher.ports)),
         (Event.NOTHING, 0, 0),
     ):
         shown = await watcher.read(Select.EVENTS, 0, 3, 4)
