@@ -1,7 +1,7 @@
 """Round-robin arbiter.
 
-Who stands behind the pick is not found from the pick, but the pick from that: with 16 members this takes 85 LUTs and
-five levels of logic. The other way round, in groups of four, it took 124 LUTs and six levels.
+The members behind the pick are found first, and the pick is the lowest member that is not among them. With 16 members
+this takes 85 LUTs and five levels of logic. An arbiter that finds the pick first, in groups of four, took 124 and six.
 
 Source: "The Design of Nectar" (1989), section 4.1 (a central controller serialises); the rule of turns is ours.
 """
