@@ -77,7 +77,7 @@ class SymbolQueue(wiring.Component):
         # One word more than fits would make a full queue look like an empty one.
         size = 1 << ceil_log2(self.depth + 1)
         # What it reads at the place that is being written is not used: the queue is empty, and what comes is read a
-        # cycle later. If synthesis did not know that, the queue would take 135 LUTs instead of 106.
+        # cycle later. If synthesis did not know that, the queue would take 99 LUTs instead of 76.
         m.submodules.memory = data = memory.Memory(shape=self.width, depth=size, init=[], attrs={"no_rw_check": 1})
         write = data.write_port()
         read = data.read_port()

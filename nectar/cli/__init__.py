@@ -19,7 +19,7 @@ import traceback
 from .. import __version__
 from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, chain, explain
 
-__all__ = ["main", "SUBCOMMANDS"]
+__all__ = ["SUBCOMMANDS", "main", "parse"]
 
 SUBCOMMANDS = (
     "run",
@@ -71,8 +71,8 @@ def _top(arguments):
     return parser.parse_args(arguments).debug
 
 
-def _parse(arguments):
-    """Options of the command line ``arguments``; ``options.module`` is the subcommand's module."""
+def parse(arguments):
+    """Options of the command line ``arguments``; ``options.module`` is the subcommand's module. Raises UsageError."""
     at = next((index for index, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
     debug = _top(arguments[:at]) if at or not arguments else False
     known = ", ".join(SUBCOMMANDS)
@@ -124,7 +124,7 @@ def _silence_output():
 def _execute(arguments):
     options = None
     try:
-        options = _parse(arguments)
+        options = parse(arguments)
         return options.module.execute(options)
     except (Exception, KeyboardInterrupt) as error:
         if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):

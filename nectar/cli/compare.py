@@ -132,8 +132,11 @@ def _shapes(machines, most, ranked):
 
 def _runs(options, machines, shapes):
     """{number of computers: {machine: Ran}}. Raises UsageError, and _Differ."""
-    from ..compare.runs import difference, ran
+    from ..compare.runs import check, difference, ran
 
+    for named in shapes.values():
+        for name, (shape, ranks) in named.items():  # what a machine refuses is told before another one has run
+            check(name, options.program, options.arguments, shape, ranks)
     runs = {}
     for count, named in shapes.items():
         runs[count] = {}

@@ -117,6 +117,16 @@ def _ranks(options):
     return int(options.ranks)
 
 
+def check(options):
+    """Raises the UsageError of whatever can be told before a machine is made; nothing is built or run."""
+    run.check(options, _load(options))
+
+
 def execute(options):
     """Runs the program to its end. The exit code is 0, or that of the rank that has ended all others."""
-    return run.execute(options, lambda path: RankedProgram(path, options.ranks, options.on_nodes, options.machine))
+    return run.execute(options, _load(options))
+
+
+def _load(options):
+    """What makes a RankedProgram of the path of a program."""
+    return lambda path: RankedProgram(path, options.ranks, options.on_nodes, options.machine)

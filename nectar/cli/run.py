@@ -150,7 +150,7 @@ def execute(options, load=Program, made=None):
         return _execute(options, load, made, awaits)
 
 
-def check(options, load):
+def check(options, load=Program):
     """Raises the UsageError of whatever can be told before a machine is made; nothing is built or run. ``load``: as
     for ``execute``."""
     _asked(options, load, None)

@@ -1,6 +1,8 @@
 """A program on a machine, in a process of its own, and what it answers."""
 
 import ast
+import contextlib
+import io
 import json
 import re
 import subprocess
@@ -9,9 +11,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..cli import parse
 from ..cli.errors import UsageError
 
-__all__ = ["Ran", "difference", "is_ranked", "ran"]
+__all__ = ["Ran", "check", "difference", "is_ranked", "ran"]
 
 _COMMAND = [sys.executable, "-c", "import sys; from nectar.cli import main; sys.exit(main())"]
 #: A figure with a unit of time or of a rate, in what a program prints.
@@ -41,6 +44,22 @@ def is_ranked(path):
     return not any(isinstance(item, ast.AsyncFunctionDef) and item.name == "main" for item in tree.body)
 
 
+def _words(machine, program, arguments, topology, ranks):
+    """The subcommand, its options, the program and its arguments."""
+    words = ["--machine", machine, "--topology", topology, program, *arguments]
+    return ["run", *words] if ranks is None else ["mpirun", "-n", str(ranks), *words]
+
+
+def check(machine, program, arguments, topology, ranks=None):
+    """Raises the UsageError of whatever can be told before the program is run; as for ``ran``."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # a program may print when it is loaded
+            options = parse(_words(machine, program, arguments, topology, ranks))
+            options.module.check(options)
+    except UsageError as error:
+        raise UsageError(f"{machine}, {topology}: {error}") from error
+
+
 def ran(machine, program, arguments, topology, ranks=None):
     """Runs the program on the machine of that name; returns a Ran.
 
@@ -48,10 +67,9 @@ def ran(machine, program, arguments, topology, ranks=None):
     it ends with an error, or a check of its own does not hold.
     """
     with tempfile.TemporaryFile() as file:
-        words = ["--machine", machine, "--topology", topology, f"--json=/dev/fd/{file.fileno()}", program, *arguments]
-        words = ["run", *words] if ranks is None else ["mpirun", "-n", str(ranks), *words]
+        name, *words = _words(machine, program, arguments, topology, ranks)
         done = subprocess.run(
-            [*_COMMAND, *words],
+            [*_COMMAND, name, f"--json=/dev/fd/{file.fileno()}", *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -47,6 +47,8 @@ MAIN = "async def main(system, arguments):\n    pass\n"
         ((*BOTH, "--json", "p.py", "p.py"), "--json p.py: the program is the same file; give another name"),
         ((*BOTH, "--html", "none/x.html", "p.py"), "--html none/x.html cannot be written: there is no directory"),
         ((*BOTH, "--fast", "p.py"), "there is no option --fast, and options of the program stand behind its name"),
+        ((*BOTH, "p.py", "--boards", "fast"), "ipsc2, hypercube:1: --boards fast: "),
+        ((*BOTH, "p.py", "--threads", "0"), "nectar, hub:2: --threads 0: give a whole number from 1 to "),
         (("p.py", *BOTH, "--machine", "x"), "there is no option --machine; the nearest is --machines; "),
     ],
 )

@@ -1,7 +1,7 @@
 """A HUB under test with an endpoint at each port: what the claims about a whole HUB have in common.
 
-A claim is written as ``@claim(ports=3) async def what_holds(scene)``. It runs as a cocotb test on every HUB of at least
-that many ports, and ends in ``scene.finish()``: everything drained, the HUB idle, no connection left, and the reference
+A claim is written as ``@claim(ports=3) async def what_holds(tb)``. It runs as a cocotb test on every HUB of at least
+that many ports, and ends in ``tb.finish()``: everything drained, the HUB idle, no connection left, and the reference
 model content with all that happened.
 """
 
@@ -94,10 +94,10 @@ def claim(ports=2, *, timeout_ms=5, needs=()):
 
         @functools.wraps(function)
         async def run(dut):
-            scene = Testbench(dut)
-            if scene.ports >= ports and all(map(scene.has, needs)):
-                await scene.start()
-                await function(scene)
+            tb = Testbench(dut)
+            if tb.ports >= ports and all(map(tb.has, needs)):
+                await tb.start()
+                await function(tb)
 
         return cocotb.test(timeout_time=timeout_ms * patience(), timeout_unit="ms")(run)
 

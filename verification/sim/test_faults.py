@@ -24,23 +24,6 @@ from nectar.verification.sim.vcd import read
 
 KINDS = [None, None, None, "data", "start", "end", "ready", "command", "reply"]
 END_PS = 450_000_000
-#: What is recorded: HUBs of four ports, which run three times as fast with their waveforms as those of sixteen.
-SMALL = {
-    "hub:2": Topology("hub:2")
-    .hub("HUB1", ports=4)
-    .cab("CAB1")
-    .cab("CAB2")
-    .fiber("CAB1", "HUB1.P0")
-    .fiber("CAB2", "HUB1.P1"),
-    "chain:2": Topology("chain:2")
-    .hub("HUB1", ports=4)
-    .hub("HUB2", ports=4)
-    .cab("CAB1")
-    .cab("CAB2")
-    .fiber("CAB1", "HUB1.P0")
-    .fiber("CAB2", "HUB2.P0")
-    .fiber("HUB1.P1", "HUB2.P2"),
-}
 #: A datalink that gives up waiting soon.
 QUICK = Options(watch_us=100, ready_us=300, hold_us=200, stall_us=300, reply_us=300, status_us=100)
 
@@ -213,7 +196,7 @@ def compare(topology, path, seed, faults, act=None, end_ps=END_PS):
 def test_what_arrives_is_what_the_page_says(tmp_path, seed):
     seed += 100 * seeds.seed()
     rng = seeds.rng("faults", seed)
-    topology = SMALL[rng.choice(["hub:2", "chain:2"])]
+    topology = load(rng.choice(["hub:2", "chain:2"]))
     fibers = [(str(a), str(b)) for fiber in topology.fibers for a, b in ((fiber.a, fiber.b), (fiber.b, fiber.a))]
     faults = random_faults(rng, fibers)
     print("seed", seed, *faults, sep="\n")
@@ -238,20 +221,20 @@ def test_what_arrives_is_what_the_page_says(tmp_path, seed):
     ],
 )
 def test_each_kind_of_fault_strikes_as_the_page_says(tmp_path, what, more):
-    struck = compare(SMALL["hub:2"], tmp_path / "all.vcd", 5, [Fault("*", what, **more)])
+    struck = compare(load("hub:2"), tmp_path / "all.vcd", 5, [Fault("*", what, **more)])
     assert struck[what] > 1
 
 
 @pytest.mark.parametrize("what", ["lost", "doubled", "errors"])
 def test_replies_are_struck_whole(tmp_path, what):
     """Replies go to CABs that open circuits."""
-    struck = compare(SMALL["hub:2"], tmp_path / "all.vcd", 6, [Fault("*", what, kind="reply", times=3)])
+    struck = compare(load("hub:2"), tmp_path / "all.vcd", 6, [Fault("*", what, kind="reply", times=3)])
     assert struck[what] >= (4 if what != "errors" else 1)
 
 
 def test_a_cut_set_in_a_run_takes_what_is_on_the_way_and_its_repair_ends_it(tmp_path):
     """A fiber of 4 km: 250 symbols are on their way."""
-    topology = Topology("far").hub("HUB1", ports=4).cab("CAB1").cab("CAB2")
+    topology = Topology("far").hub("HUB1").cab("CAB1").cab("CAB2")
     topology = topology.fiber("CAB1", "HUB1.P0", length_m=4000).fiber("CAB2", "HUB1.P1")
 
     def act(system, known):
@@ -292,7 +275,7 @@ def test_faults_set_in_a_run_strike_what_is_sent_from_then_on(tmp_path, seed):
             )
         return found
 
-    compare(SMALL["chain:2"], tmp_path / "all.vcd", seed, [], act)
+    compare(load("chain:2"), tmp_path / "all.vcd", seed, [], act)
 
 
 def record(topology, seed, faults, system_seed, **options):

@@ -22,13 +22,13 @@ RESULT = VME_REG["VD_RESULT"]
 STATUS = VME_REG["VD_STATUS"]
 
 
-async def settled(rig, limit=3000):
+async def settled(tb, limit=3000):
     """Waits until the list is empty and nothing is under way."""
     for _ in range(limit):
-        status = await rig.inside.read("vd_status")
+        status = await tb.inside.read("vd_status")
         if not STATUS.busy.get(status) and STATUS.free.get(status) == VME_LIST_DEPTH:
             return status
-        await pause(20 * rig.period)
+        await pause(20 * tb.period)
     raise AssertionError("the list does not come to its end")
 
 
@@ -50,40 +50,40 @@ def modifiers():
 async def a_list_that_stop_empties_is_told_as_that(dut):
     """docs/vme.md, DMA: whenever *stop* comes, each entry has either ended, or VME_ERROR and VD_RESULT tell that the
     list was emptied before its end."""
-    rig = await VmeTestbench(dut, inside()).start()
-    BusSlave(rig.bus, BASE, 1024, delay=(31, 31))
-    events, failed = rig.inside.events, 0
+    tb = await VmeTestbench(dut, inside()).start()
+    BusSlave(tb.bus, BASE, 1024, delay=(31, 31))
+    events, failed = tb.inside.events, 0
     met = set()
     for wait in range(12):
         before = events["done"]
-        await rig.node.get_bus()
+        await tb.node.get_bus()
         for length in (4, 0, 0, 0):
-            assert await entry(rig.inside, random.randrange(2), MAP, BASE, length, 0x39)
-        await rig.node.give_bus()
+            assert await entry(tb.inside, random.randrange(2), MAP, BASE, length, 0x39)
+        await tb.node.give_bus()
         while events["done"] == before:
             await RisingEdge(dut.clk)
         for _ in range(wait):
             await RisingEdge(dut.clk)
-        assert await rig.inside.write("vd_control", 1)
-        await settled(rig)
-        await pause(8 * rig.period)
+        assert await tb.inside.write("vd_control", 1)
+        await settled(tb)
+        await pause(8 * tb.period)
         whole = events["done"] - before == 4
         met.add(whole)
         failed += not whole
         assert events["failed"] == failed
-        assert await rig.inside.read("vd_result") == (0 if whole else RESULT.stopped.put(1))
-        assert await rig.inside.write("vd_result", 0)
+        assert await tb.inside.read("vd_result") == (0 if whole else RESULT.stopped.put(1))
+        assert await tb.inside.write("vd_result", 0)
     assert len(met) == 2
-    rig.checker.done()
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def registers_keep_what_is_written_until_a_reset(dut):
     """docs/vme.md, DMA channel; docs/cab.md, reset: each register keeps its own bits, tells the protection the area's
     address, and is 0 behind a reset, which forgets the list and what is under way."""
-    rig = await VmeTestbench(dut, inside(), cut_short=True).start()
-    plug, inner = rig.plug, rig.inside
-    BusSlave(rig.bus, BASE, 1024)
+    tb = await VmeTestbench(dut, inside(), cut_short=True).start()
+    plug, inner = tb.plug, tb.inside
+    BusSlave(tb.bus, BASE, 1024)
     now = {"vd_address": 0, "vd_remote": 0, "vd_threshold": 0}
     bits = {"vd_address": 24, "vd_remote": 32, "vd_threshold": 20}
 
@@ -102,38 +102,38 @@ async def registers_keep_what_is_written_until_a_reset(dut):
         assert await inner.write("vd_threshold", 0)
         for _ in range(3):
             assert await entry(inner, number % 2, MAP, BASE, 300, modifiers())
-        await pause(between(0, 200) * rig.period)
+        await pause(between(0, 200) * tb.period)
         if number == 2:
             assert await inner.write("vd_control", 1)
-            await settled(rig)
+            await settled(tb)
             assert await inner.read("vd_result") == RESULT.stopped.put(1)
         plug.put(rst=1)
-        await pause(2 * rig.period)
+        await pause(2 * tb.period)
         plug.put(rst=0)
         now = dict.fromkeys(now, 0)
         told = dict(inner.events)
-        await pause(2 * rig.period)
+        await pause(2 * tb.period)
         await check()
         assert await inner.read("vd_progress") == 0 and await inner.read("vd_result") == 0
         assert await inner.read("vd_status") == STATUS.free.put(VME_LIST_DEPTH)
-        await pause(30 * rig.period)
+        await pause(30 * tb.period)
         assert await inner.read("vd_status") == STATUS.free.put(VME_LIST_DEPTH) and inner.events == told
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def entries_with_notify_are_counted_modulo_256(dut):
     """docs/vme.md, registers: VD_STATUS.done and VME_DONE count entries with *notify*, and no others."""
-    rig = await VmeTestbench(dut, inside(), slow=0).start()
+    tb = await VmeTestbench(dut, inside(), slow=0).start()
     count = 0
     for number in range(290):
         notify = number % 16 != 5
         name = random.choice(("vd_send", "vd_fetch"))
-        while not await rig.inside.write(name, VME_REG["VD_SEND"].notify.put(notify)):
-            await pause(rig.period)
+        while not await tb.inside.write(name, VME_REG["VD_SEND"].notify.put(notify)):
+            await pause(tb.period)
         count += notify
-        await pause(5 * rig.period)
-        assert STATUS.done.get(await rig.inside.read("vd_status")) == count % 256
-        assert rig.inside.events["done"] == count
+        await pause(5 * tb.period)
+        assert STATUS.done.get(await tb.inside.read("vd_status")) == count % 256
+        assert tb.inside.events["done"] == count
     assert count > 256
 
 
@@ -141,8 +141,8 @@ async def entries_with_notify_are_counted_modulo_256(dut):
 async def areas_are_looked_at_bit_by_bit(dut):
     """docs/vme.md, DMA: of all addresses and lengths just those areas that lie in data memory are accepted, by both
     registers; none after an error."""
-    rig = await VmeTestbench(dut, inside(), slow=0).start()
-    plug = rig.plug
+    tb = await VmeTestbench(dut, inside(), slow=0).start()
+    plug = tb.plug
 
     async def refused(name, length):
         plug.put(**{f"{name}__data": length | random.getrandbits(7) << 20 | 1 << 31})
@@ -156,7 +156,7 @@ async def areas_are_looked_at_bit_by_bit(dut):
             (MAP + random.randrange(DATA_BYTES), MAP + random.randrange(DATA_BYTES) ^ 1 << random.randrange(12, 24))
         )
         room = MAP + DATA_BYTES - near if MAP <= near < MAP + DATA_BYTES else 0
-        assert await rig.inside.write("vd_address", near)
+        assert await tb.inside.write("vd_address", near)
         for name in ("vd_send", "vd_fetch"):
             for length in (
                 0,
@@ -170,33 +170,33 @@ async def areas_are_looked_at_bit_by_bit(dut):
                 length &= 0xFFFFF
                 assert await refused(name, length) == (length > room)
                 plug.put(vd_send__data=random.getrandbits(32), vd_fetch__data=random.getrandbits(32))
-    assert await rig.inside.write("vd_address", MAP)
-    BusSlave(rig.bus, BASE, 64, berr=lambda address: True)
+    assert await tb.inside.write("vd_address", MAP)
+    BusSlave(tb.bus, BASE, 64, berr=lambda address: True)
     for modifier, stop, expected in ((0x39, 0, RESULT.berr), (0x39, 1, RESULT.stopped), (0x0D, 0, RESULT.timeout)):
-        rig.timer.ns = 10_000_000
-        assert await entry(rig.inside, 1, MAP, BASE if modifier == 0x39 else 0x1000, 8, modifier)
+        tb.timer.ns = 10_000_000
+        assert await entry(tb.inside, 1, MAP, BASE if modifier == 0x39 else 0x1000, 8, modifier)
         if stop:
-            assert await rig.inside.write("vd_control", 1)
-        await settled(rig)
-        assert await rig.inside.read("vd_result") == expected.put(1)
+            assert await tb.inside.write("vd_control", 1)
+        await settled(tb)
+        assert await tb.inside.read("vd_result") == expected.put(1)
         assert await refused("vd_send", 0) and await refused("vd_fetch", 0)
-        assert await rig.inside.write("vd_result", random.getrandbits(32))
+        assert await tb.inside.write("vd_result", random.getrandbits(32))
         assert not await refused("vd_send", 0) and not await refused("vd_fetch", 0)
-    assert rig.inside.events["failed"] == 3
+    assert tb.inside.events["failed"] == 3
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def entries_reach_any_address_with_any_modifier(dut):
     """docs/vme.md, DMA: each entry keeps all bits of its own address on VME, its modifier, width and direction,
     while those before it are worked on."""
-    rig = await VmeTestbench(dut, inside(), slow=0).start()
-    rig.plug.put(select__a24=0, select__a32=0)
-    slave = BusSlave(rig.bus, 0, 0, delay=(31, 31))
+    tb = await VmeTestbench(dut, inside(), slow=0).start()
+    tb.plug.put(select__a24=0, select__a32=0)
+    slave = BusSlave(tb.bus, 0, 0, delay=(31, 31))
     slave.size, slave.bytes = 1 << 32, Sparse()
     for _ in range(10):
         jobs = []
         slave.cycles.clear()
-        await rig.node.get_bus()
+        await tb.node.get_bus()
         for _ in range(random.randint(1, 5)):
             far, near, length = random.getrandbits(32), random.randrange(DATA_BYTES - 40), random.randint(1, 40)
             far = min(far, (1 << 32) - length)
@@ -206,10 +206,10 @@ async def entries_reach_any_address_with_any_modifier(dut):
                 random.randrange(2),
                 random.getrandbits(6),
             )
-            assert await entry(rig.inside, send, MAP + near, far, length, modifier, half, notify)
+            assert await entry(tb.inside, send, MAP + near, far, length, modifier, half, notify)
             jobs.append((send, near, far, length, modifier, half))
-        await rig.node.give_bus()
-        await settled(rig)
+        await tb.node.give_bus()
+        await settled(tb)
         expected = []
         for send, near, far, length, modifier, half in jobs:
             end = far + length
@@ -221,15 +221,15 @@ async def entries_reach_any_address_with_any_modifier(dut):
                 expected.append((single, far, size, bool(send)))
                 far += size
         assert slave.cycles == expected
-    rig.checker.done()
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=4, timeout_unit="ms")
 async def progress_and_what_is_told_agree_in_every_cycle(dut):
     """docs/vme.md, DMA: VME_THRESHOLD comes in the cycle in which VD_PROGRESS reaches VD_THRESHOLD, once for each
     entry; the board is not idle while there is an entry; *owner* is 1 in each transfer; *free* counts."""
-    rig = await VmeTestbench(dut, inside(), slow=0).start()
-    plug, bus = rig.plug, rig.bus
+    tb = await VmeTestbench(dut, inside(), slow=0).start()
+    plug, bus = tb.plug, tb.bus
     BusSlave(bus, BASE, 4096, delay=(31, 31))
     told, limit, wrong = [], [0], []
 
@@ -259,15 +259,15 @@ async def progress_and_what_is_told_agree_in_every_cycle(dut):
                 1 << random.randrange(12),
             )
         )
-        assert await rig.inside.write("vd_threshold", limit[0])
-        assert await entry(rig.inside, number % 2, MAP, BASE, length, Modifier.A24_USER_BLOCK)
-        await settled(rig)
+        assert await tb.inside.write("vd_threshold", limit[0])
+        assert await entry(tb.inside, number % 2, MAP, BASE, length, Modifier.A24_USER_BLOCK)
+        await settled(tb)
         count += 0 < limit[0] <= length
         assert not wrong and sum(told) == count
         assert await until(bus, lambda: bus.level("as"), 1000)
-        await rig.node.get_bus()
-        assert not STATUS.owner.get(await rig.inside.read("vd_status"))
-        await rig.node.give_bus()
-        await pause(10 * rig.period)
+        await tb.node.get_bus()
+        assert not STATUS.owner.get(await tb.inside.read("vd_status"))
+        await tb.node.give_bus()
+        await pause(10 * tb.period)
         assert plug.get("idle")
-    rig.checker.done()
+    tb.checker.done()

@@ -18,9 +18,9 @@ MAP = 0x100000  # data memory in the board's map
 
 
 async def rig_with_bus(dut, **options):
-    rig = await VmeTestbench(dut, inside(), **options).start()
-    await rig.node.get_bus()
-    return rig
+    tb = await VmeTestbench(dut, inside(), **options).start()
+    await tb.node.get_bus()
+    return tb
 
 
 def some_place(size):
@@ -40,19 +40,19 @@ async def the_board_answers_where_its_switches_say(dut):
     """docs/vme.md, slave: any setting of the switches, any modifier, addresses that differ in a bit; what is
     answered is an access to the place of the map that the address names, a fetch if it is a read with a program
     modifier; no acknowledgment is answered as a transfer."""
-    rig = await rig_with_bus(dut, slow=0.6)
-    rig.timer.ns = 3_000
-    master = BusMaster(rig.bus, slack=1)
+    tb = await rig_with_bus(dut, slow=0.6)
+    tb.timer.ns = 3_000
+    master = BusMaster(tb.bus, slack=1)
     answered, stored = 0, []
 
     def holes(address):
-        stored.append(rig.plug.get("access__write_data"))
+        stored.append(tb.plug.get("access__write_data"))
         return True
 
-    rig.inside.holes = holes
+    tb.inside.holes = holes
     for number in range(150):
         a24, half, a32, base = number % 4 != 1, random.randrange(2), number % 4 != 2, random.getrandbits(8)
-        rig.plug.put(select__a24=a24, select__a24_half=half, select__a32=a32, select__a32_base=base)
+        tb.plug.put(select__a24=a24, select__a24_half=half, select__a32=a32, select__a32_base=base)
         modifier = random.choice([*Modifier] * 3 + [random.getrandbits(6)])
         in_24 = modifier >> 4 == 3
         place = random.getrandbits(23) & ~3 if in_24 else random.getrandbits(24) & ~3
@@ -62,20 +62,20 @@ async def the_board_answers_where_its_switches_say(dut):
         ours = modifier in set(Modifier) and (
             a24 and address >> 23 & 1 == half if in_24 else a32 and address >> 24 == base
         )
-        write, fired, calls = random.random() < 0.3, rig.timer.fired, len(rig.inside.accesses)
+        write, fired, calls = random.random() < 0.3, tb.timer.fired, len(tb.inside.accesses)
         iack = random.random() < 0.9
         await master.open(address, 4, write, modifier, iack=iack)
         value = random.getrandbits(32)
         assert (await master.transfer(address, 4, write, value)).berr
         await master.close()
         ours = ours and iack
-        assert (rig.timer.fired == fired) == ours
+        assert (tb.timer.fired == fired) == ours
         execute = bool(ours and modifier & 3 == 2 and not write)
-        assert [access[:4] for access in rig.inside.accesses[calls:]] == ([(place, write, execute, 15)] if ours else [])
+        assert [access[:4] for access in tb.inside.accesses[calls:]] == ([(place, write, execute, 15)] if ours else [])
         assert not (ours and write) or stored[-1] == value
         answered += ours
     assert 30 < answered < 120
-    rig.checker.done()
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
@@ -83,8 +83,8 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
     """docs/vme.md, slave: bytes, halfwords and words, one by one and in blocks, select these bytes of the word; the
     upper data lines are driven for words only; the answer goes 3 cycles after the strobes at most, and data with
     them."""
-    rig = await rig_with_bus(dut)
-    bus, plug = rig.bus, rig.plug
+    tb = await rig_with_bus(dut)
+    bus, plug = tb.bus, tb.plug
     rose, late, driven, began = [0], [], set(), [0]
 
     def look(name, old, new):
@@ -106,7 +106,7 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
         master = BusMaster(bus, slack=random.choice((1, 100)))
         size, write, block = random.choice((1, 2, 4)), random.random() < 0.5, random.random() < 0.4
         offset, base, modifier = some_place(size)
-        calls, where = len(rig.inside.accesses), [offset]
+        calls, where = len(tb.inside.accesses), [offset]
         if block:
             modifier = modifier & ~3 | 3
             where = [offset + size * n for n in range(random.randint(1, (256 - offset % 256) // size))]
@@ -126,8 +126,8 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
                 )
             ]
         assert len(answers) == len(where) and all(answer.good for answer in answers)
-        await pause(20 * rig.period)
-        made = rig.inside.accesses[calls:]
+        await pause(20 * tb.period)
+        made = tb.inside.accesses[calls:]
         asked = [(MAP + at & ~3, write, ((1 << size) - 1) << 4 - at % 4 - size) for at in where]
         assert all(begun[:2] == wanted[:2] for begun, wanted in zip(made, asked))
         if write or size == 1 or not block:
@@ -136,17 +136,17 @@ async def a_transfer_asks_for_its_own_bytes_only(dut):
         assert all((address & 0xFF00) == (MAP + offset & 0xFF00) for address, *_ in made)
         lock = not write and not block
         assert all(bool(access[4]) == lock for access in made)
-    assert max(late) <= 3 * rig.period and driven >= {("data_low", False), ("data_high", False), ("data_low", True)}
+    assert max(late) <= 3 * tb.period and driven >= {("data_low", False), ("data_high", False), ("data_low", True)}
     assert ("data_high", True) not in driven
-    rig.checker.done()
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
     """docs/vme.md, blocks: in data memory the transfers of 16 or 32 bits after the first, read and written, at the
     third clock edge after the strobes, or the first one after 30 ns."""
-    rig = await rig_with_bus(dut, slow=0)
-    bus, edges, fell, counts = rig.bus, [], [], []
+    tb = await rig_with_bus(dut, slow=0)
+    bus, edges, fell, counts = tb.bus, [], [], []
 
     async def clock():
         while True:
@@ -171,18 +171,18 @@ async def the_words_of_a_block_are_answered_at_the_third_edge(dut):
             await master.open(A24_BASE + MAP, size, values is not None, Modifier.A24_USER_BLOCK)
             for number in range(30):
                 assert (await master.transfer(size * number, size, values is not None, values and values[number])).good
-                await pause(10 * rig.period if rig.period < 30 else 0)
+                await pause(10 * tb.period if tb.period < 30 else 0)
             await master.close()
-            assert set(counts[1:]) <= ({3} if rig.period == 62.5 else {3, 4}), counts
-    rig.checker.done()
+            assert set(counts[1:]) <= ({3} if tb.period == 62.5 else {3, 4}), counts
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_block_of_any_size_ends_at_256_bytes(dut):
     """docs/vme.md, slave: in data memory and elsewhere the first transfer beyond a multiple of 256 bytes gets BERR*,
     and no access is made beyond."""
-    rig = await rig_with_bus(dut)
-    inner, master = rig.inside, BusMaster(rig.bus, slack=30)
+    tb = await rig_with_bus(dut)
+    inner, master = tb.inside, BusMaster(tb.bus, slack=30)
     for number in range(24):
         inner.BASE = random.choice((MAP, 0x200000))
         inner.holes = lambda address: not inner.BASE <= address < inner.BASE + DATA_BYTES
@@ -194,42 +194,42 @@ async def a_block_of_any_size_ends_at_256_bytes(dut):
             A32_BASE + inner.BASE + end - left * size, size, values, left + 2, Modifier.A32_SUPER_BLOCK
         )
         assert [answer.berr for answer in answers] == [False] * left + [True]
-        await pause(20 * rig.period)
+        await pause(20 * tb.period)
         assert (
             all(address < inner.BASE + end for address, *_ in inner.accesses[calls:]) and inner.memory[end:] == before
         )
-    assert {violation.rule for violation in rig.checker.violations} == {"BLOCK"}
+    assert {violation.rule for violation in tb.checker.violations} == {"BLOCK"}
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
 async def a_cycle_that_is_still_there_behind_a_reset_is_answered(dut):
     """docs/vme.md, reset of the board: a cycle that is still there afterwards is looked at as a new one."""
-    rig = await rig_with_bus(dut, cut_short=True)
+    tb = await rig_with_bus(dut, cut_short=True)
     seen = set()
     for number in range(24):
-        master = BusMaster(rig.bus, slack=1)
+        master = BusMaster(tb.bus, slack=1)
         offset, base, modifier = some_place(4)
         write, value = number % 2, random.getrandbits(32)
         await master.open(base + MAP + offset, 4, write, modifier)
         if write:
-            rig.bus.drive(master.name, data_high=value >> 16, data_low=value & 0xFFFF)
-        await until(rig.bus, lambda: rig.bus.level("dtack"))
+            tb.bus.drive(master.name, data_high=value >> 16, data_low=value & 0xFFFF)
+        await until(tb.bus, lambda: tb.bus.level("dtack"))
         await pause(60)
-        rig.bus.drive(master.name, ds0=0, ds1=0)
-        if await until(rig.bus, lambda: not rig.bus.level("dtack"), between(1, 24 * rig.period)):
+        tb.bus.drive(master.name, ds0=0, ds1=0)
+        if await until(tb.bus, lambda: not tb.bus.level("dtack"), between(1, 24 * tb.period)):
             seen.add("answered")
         else:
-            rig.plug.put(rst=1)
-            await pause(between(12, 16) * rig.period)  # till the board behind it has answered what it was asked
-            rig.plug.put(rst=0)
-            assert await until(rig.bus, lambda: not rig.bus.level("dtack"), 40 * rig.period)
+            tb.plug.put(rst=1)
+            await pause(between(12, 16) * tb.period)  # till the board behind it has answered what it was asked
+            tb.plug.put(rst=0)
+            assert await until(tb.bus, lambda: not tb.bus.level("dtack"), 40 * tb.period)
             seen.add("again")
-        word = rig.bus.level("data_high") << 16 | rig.bus.level("data_low")
-        rig.bus.drive(master.name, ds0=1, ds1=1)
+        word = tb.bus.level("data_high") << 16 | tb.bus.level("data_low")
+        tb.bus.drive(master.name, ds0=1, ds1=1)
         await pause(15)
-        rig.bus.drive(master.name, data_high=None, data_low=None)
+        tb.bus.drive(master.name, data_high=None, data_low=None)
         await master.close()
-        assert (value if write else word) == int.from_bytes(rig.inside.memory[offset : offset + 4], "big")
+        assert (value if write else word) == int.from_bytes(tb.inside.memory[offset : offset + 4], "big")
     assert seen == {"answered", "again"}
 
 
@@ -237,8 +237,8 @@ async def a_cycle_that_is_still_there_behind_a_reset_is_answered(dut):
 async def the_next_address_may_come_early(dut):
     """docs/vme.md, slave: once a transfer is answered, its master may put out the next address, let AS* rise and fall
     again, and only then end the transfer; each cycle, ours or another slave's, gets its own bytes."""
-    rig = await rig_with_bus(dut, cut_short=True)
-    bus, inner = rig.bus, rig.inside
+    tb = await rig_with_bus(dut, cut_short=True)
+    bus, inner = tb.bus, tb.inside
     far = BusSlave(bus, 0x10000, 4096, delay=(31, 60))
     far.release = (1, 2)
     made = 0
@@ -268,7 +268,7 @@ async def the_next_address_may_come_early(dut):
             if early:
                 await pause(45)
                 bus.set(master.name, "as", 0)
-                await pause(between(0, 12 * rig.period))
+                await pause(between(0, 12 * tb.period))
             read = bus.level("data_high") << 16 | bus.level("data_low")
             assert read == int.from_bytes(kept[offset : offset + 4], "big")
             bus.drive(master.name, ds0=1, ds1=1)
@@ -278,7 +278,7 @@ async def the_next_address_may_come_early(dut):
             offset, ours = onward, following
         bus.set(master.name, "as", 1)
         await master.close()
-        await pause(20 * rig.period)
+        await pause(20 * tb.period)
         assert len(inner.accesses) == made
 
 
@@ -286,8 +286,8 @@ async def the_next_address_may_come_early(dut):
 async def a_lock_is_counted_from_the_first_read(dut):
     """docs/vme.md, read-modify-write: from the first read of a cycle, however many follow, and for 10 us at most;
     the next cycle has a lock of its own, a write ends it, and a cycle that ends does."""
-    rig = await rig_with_bus(dut, slow=0.5)
-    get, master, lengths = rig.plug.get, BusMaster(rig.bus, slack=1), []
+    tb = await rig_with_bus(dut, slow=0.5)
+    get, master, lengths = tb.plug.get, BusMaster(tb.bus, slack=1), []
 
     async def count():
         """Cycles of each lock in which no access waits or is under way."""
@@ -319,25 +319,25 @@ async def a_lock_is_counted_from_the_first_read(dut):
             await pause(wait)
             assert get("access__lock") == (sum(waits[:number]) < 10_000)
         assert (await master.transfer(address, size, True, 7)).berr == refused
-        await pause(4 * rig.period)
+        await pause(4 * tb.period)
         assert not get("access__lock")
-        assert not refused or lengths[-1] == round(10_000 / rig.period)
+        assert not refused or lengths[-1] == round(10_000 / tb.period)
         await master.close()
     address = A24_BASE + MAP
     await master.open(address, 4, 0, Modifier.A24_USER_DATA)
     assert (await master.transfer(address, 4)).good and get("access__lock")
     await master.close()
-    await pause(6 * rig.period)
+    await pause(6 * tb.period)
     assert not get("access__lock")
-    rig.checker.done()
+    tb.checker.done()
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
     """docs/vme.md, cycles cut short: in the same cycle or in the next, however soon; the answer is that of the last
     one, with its own bytes, and none begins while the strobes are high."""
-    rig = await rig_with_bus(dut, cut_short=True)
-    bus, memory, wrong = rig.bus, rig.inside.memory, []
+    tb = await rig_with_bus(dut, cut_short=True)
+    bus, memory, wrong = tb.bus, tb.inside.memory, []
 
     def look(name, old, new):
         if name in ("dtack", "berr") and old and not new and bus.level("ds0") and bus.level("ds1"):
@@ -353,7 +353,7 @@ async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
         write, value = random.random() < 0.4, random.getrandbits(8 * size)
         await master.open(base + MAP + offset, size, write, modifier)
         for _ in range(random.choice((1, 1, 2))):
-            answer = await master.transfer(offset, size, write, value, cut_after=between(30, 14 * rig.period))
+            answer = await master.transfer(offset, size, write, value, cut_after=between(30, 14 * tb.period))
             if random.random() < 0.3 and not answer:
                 await master.close()
                 offset = 4 * random.randrange(DATA_BYTES // 4)
@@ -363,19 +363,19 @@ async def a_transfer_that_was_cut_short_may_be_asked_for_again(dut):
         await master.close()
         assert hole or (value if write else answer.value) == int.from_bytes(memory[offset : offset + size], "big")
     assert not wrong
-    blamed = {violation.rule for violation in rig.checker.violations}
-    assert blamed <= {"ANSWER", "READ-SETUP"}, rig.checker.violations
+    blamed = {violation.rule for violation in tb.checker.violations}
+    assert blamed <= {"ANSWER", "READ-SETUP"}, tb.checker.violations
 
 
 @cocotb.test(timeout_time=3, timeout_unit="ms")
 async def a_block_of_halfwords_may_have_bytes_in_it(dut):
     """docs/vme.md, blocks: a byte in the midst of a block of halfwords, and one strobe of a block of words, are
     taken for what they are, at any pace, read and written."""
-    rig = await rig_with_bus(dut)
-    inner = rig.inside
+    tb = await rig_with_bus(dut)
+    inner = tb.inside
     model = bytearray(inner.memory)
     for _ in range(40):
-        master = BusMaster(rig.bus, slack=random.choice((0, 60, 300, 1500)))
+        master = BusMaster(tb.bus, slack=random.choice((0, 60, 300, 1500)))
         inner.slow = random.choice((0, 0.3, 0.8))
         write, base, at = random.random() < 0.5, 256 * random.randrange(DATA_BYTES // 256), 0
         await master.open(A24_BASE + MAP + base, 2, write, Modifier.A24_USER_BLOCK)
@@ -390,18 +390,18 @@ async def a_block_of_halfwords_may_have_bytes_in_it(dut):
                     assert answer.value.to_bytes(size, "big") == model[here]
                 at += size
         await master.close()
-    await pause(20 * rig.period)
+    await pause(20 * tb.period)
     assert inner.memory == model
     for write in (0, 1):
-        master = BusMaster(rig.bus, slack=30)
+        master = BusMaster(tb.bus, slack=30)
         await master.open(A24_BASE + MAP, 4, write, Modifier.A24_USER_BLOCK)
         for _ in range(3):
             assert (await master.transfer(0, 4, write, 7)).good
-        await until(rig.bus, lambda: rig.bus.level("dtack"))
+        await until(tb.bus, lambda: tb.bus.level("dtack"))
         await pause(50)
-        rig.bus.drive(master.name, ds0=0)
-        assert await until(rig.bus, lambda: not rig.bus.level("berr"), 60 * rig.period)
-        rig.bus.drive(master.name, ds0=1, data_low=None, data_high=None)
+        tb.bus.drive(master.name, ds0=0)
+        assert await until(tb.bus, lambda: not tb.bus.level("berr"), 60 * tb.period)
+        tb.bus.drive(master.name, ds0=1, data_low=None, data_high=None)
         await master.close()
 
 
@@ -409,15 +409,15 @@ async def a_block_of_halfwords_may_have_bytes_in_it(dut):
 async def the_first_transfer_of_a_cycle_is_looked_at_for_as_long_as_it_must_be(dut):
     """Timing of VmeSlave: an access of a cycle's first transfer is asked for when its strobes have been seen and
     looked at, after as many clock edges each time."""
-    rig = await rig_with_bus(dut)
-    bus, fell, counts = rig.bus, [0], []
+    tb = await rig_with_bus(dut)
+    bus, fell, counts = tb.bus, [0], []
     bus.watch(lambda name, old, new: fell.__setitem__(0, 0) if name in ("ds0", "ds1") and old and not new else None)
 
     async def clock():
         before = 0
         while True:
             await RisingEdge(dut.clk)
-            valid = rig.plug.get("access__valid")
+            valid = tb.plug.get("access__valid")
             if valid and not before:
                 counts.append(fell[0])
             before = valid
@@ -434,5 +434,5 @@ async def the_first_transfer_of_a_cycle_is_looked_at_for_as_long_as_it_must_be(d
                 else master.read(base + MAP + offset, 1, modifier)
             )
         ).good
-    assert len(counts) == 30 and set(counts) == {8 if rig.period == 62.5 else 11}, set(counts)
-    rig.checker.done()
+    assert len(counts) == 30 and set(counts) == {8 if tb.period == 62.5 else 11}, set(counts)
+    tb.checker.done()

@@ -1,4 +1,4 @@
-"""A whole rig: backplane, checker, system controller, boards beside the component under test."""
+"""A whole testbench: backplane, checker, system controller, boards beside the component under test."""
 
 from nectar.hdl.cab.vme.vme import Vme
 

@@ -10,22 +10,22 @@ from nectar.software.monitor import decode_events, spans
 from ..testbench import CLOSE_ALL, HUB, claim
 
 
-async def record(scene, manager):
+async def record(tb, manager):
     """Starts the record."""
-    await scene.drain()
-    await scene.done(manager, Op.MONITOR_CLEAR_REPLY, Clear.RECORD)
+    await tb.drain()
+    await tb.done(manager, Op.MONITOR_CLEAR_REPLY, Clear.RECORD)
 
 
-async def read(scene, manager):
+async def read(tb, manager):
     """Stops the record and takes all events out, as (kind, input, output) with their cycles; the stop itself may be
     the last, and is left out."""
-    await scene.drain()
-    await scene.done(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
-    await scene.done(manager, Op.MONITOR_SELECT_REPLY, Select.EVENTS)
+    await tb.drain()
+    await tb.done(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
+    await tb.done(manager, Op.MONITOR_SELECT_REPLY, Select.EVENTS)
     entries = []
     while True:
-        entry = bytes([await scene.done(manager, Op.MONITOR_READ_REPLY, n) for n in range(EVENT_BYTES)])
-        assert await scene.done(manager, Op.MONITOR_READ_REPLY, POP | EVENT_BYTES - 1) == entry[-1]
+        entry = bytes([await tb.done(manager, Op.MONITOR_READ_REPLY, n) for n in range(EVENT_BYTES)])
+        assert await tb.done(manager, Op.MONITOR_READ_REPLY, POP | EVENT_BYTES - 1) == entry[-1]
         if entry[0] >> 4 == Event.NOTHING:
             break
         entries.append(entry)
@@ -41,15 +41,15 @@ def told(events):
 
 
 @claim(ports=3, needs=("monitor",))
-async def the_record_has_the_cycle_of_every_connection(scene):
+async def the_record_has_the_cycle_of_every_connection(tb):
     """H18: one packet after the other; from OPENED to the start at the pins, and from the close all's last symbol to
     CLOSED, it is always the same time."""
-    manager, *others = range(scene.ports)
-    await record(scene, manager)
+    manager, *others = range(tb.ports)
+    await record(tb, manager)
     sent = []
     for _ in range(10):
         source, target = random.sample(others, 2) if len(others) > 1 else others * 2
-        scene.send(
+        tb.send(
             source,
             [
                 *command(random.choice((Op.OPEN, Op.OPEN_RETRY, Op.TEST_OPEN_RETRY)), HUB, target),
@@ -57,30 +57,30 @@ async def the_record_has_the_cycle_of_every_connection(scene):
                 *CLOSE_ALL,
             ],
         )
-        await scene.drain()
-        await scene.run(random.randrange(30))
-        symbols = scene.sent(target).data
+        await tb.drain()
+        await tb.run(random.randrange(30))
+        symbols = tb.sent(target).data
         start = max(index for index, item in enumerate(symbols) if item.symbol == Control.START)
         sent.append((source, target, symbols[start].offered, symbols[-1].offered))
-    events = await read(scene, manager)
+    events = await read(tb, manager)
     assert told(events) == [
         event for source, target, *_ in sent for event in ((Event.OPENED, source, target), (Event.CLOSED, None, target))
     ]
     assert len({start - event.cycle for event, (_, _, start, _) in zip(events[::2], sent, strict=True)}) == 1
     assert len({end - event.cycle for event, (_, _, _, end) in zip(events[1::2], sent, strict=True)}) == 1
-    await scene.finish(judged=False)
+    await tb.finish(judged=False)
 
 
 @claim(ports=4, needs=("monitor",))
-async def connections_of_all_ports_at_once_are_told_apart(scene):
+async def connections_of_all_ports_at_once_are_told_apart(tb):
     """H18: while all ports but one compete for outputs, OPENED comes in the order in which the packets come out, and
     CLOSED behind them."""
-    manager, *others = range(scene.ports)
-    await record(scene, manager)
+    manager, *others = range(tb.ports)
+    await record(tb, manager)
     for source in others:
         for number in range(4):
             target = random.choice([port for port in others if port != source])
-            scene.send(
+            tb.send(
                 source,
                 [
                     *command(Op.OPEN_RETRY, HUB, target),
@@ -88,13 +88,13 @@ async def connections_of_all_ports_at_once_are_told_apart(scene):
                     *CLOSE_ALL,
                 ],
             )
-    events = await read(scene, manager)
+    events = await read(tb, manager)
     assert {event.kind for event in events} == {Event.OPENED, Event.CLOSED}
     found = spans(events)
     assert len(found) == 4 * len(others) and all(span.end_ns is not None for span in found)
     begins, stops = [], []
     for target in others:
-        symbols = scene.sent(target).data
+        symbols = tb.sent(target).data
         starts = [index for index, item in enumerate(symbols) if item.symbol == Control.START]
         mine = [span for span in found if span.output == target]
         assert [symbols[index + 1].symbol for index in starts] == [span.input for span in mine]
@@ -105,21 +105,21 @@ async def connections_of_all_ports_at_once_are_told_apart(scene):
     # But for a constant, cycles of the record are those of the pins; ready signals and replies may hold a symbol up,
     # and stamps be late by a few events.
     for differences in (begins, stops):
-        assert max(differences) - min(differences) <= 4 * scene.ports
-    await scene.finish(judged=False)
+        assert max(differences) - min(differences) <= 4 * tb.ports
+    await tb.finish(judged=False)
 
 
 @claim(ports=4, needs=("locks", "monitor"))
-async def decisions_are_recorded_with_what_they_decide(scene):
+async def decisions_are_recorded_with_what_they_decide(tb):
     """docs/monitor.md: opened, refused, locked, unlocked, by force and by supervisor commands; what is held already
     is no event."""
-    manager, source, target, other = random.sample(range(scene.ports), 4)
-    await record(scene, manager)
+    manager, source, target, other = random.sample(range(tb.ports), 4)
+    await record(tb, manager)
     expected = []
 
     async def give(port, op, param, *events):
-        await scene.ask(port, op, param)
-        await scene.run(20)
+        await tb.ask(port, op, param)
+        await tb.run(20)
         expected.extend(events)
 
     opened = (Event.OPENED, source, target)
@@ -136,31 +136,31 @@ async def decisions_are_recorded_with_what_they_decide(scene):
     await give(other, Op.CLOSE_REPLY, target, (Event.CLOSED, None, target))
     await give(other, Op.FORCE_LOCK_REPLY, FORCE | source, (Event.LOCKED, other, source))
     await give(manager, Op.FORCE_READY_REPLY, FORCE | target, (Event.SUPERVISOR, manager, target))
-    scene.order(other, Op.UNLOCK_MINE, 0)
-    await scene.drain()
+    tb.order(other, Op.UNLOCK_MINE, 0)
+    await tb.drain()
     expected.append((Event.UNLOCKED, None, source))
     await give(source, Op.OPEN_REPLY, target, opened)
     await give(source, Op.CLOSE_MINE_REPLY, 0, (Event.CLOSED, None, target))
-    events = told(await read(scene, manager))
+    events = told(await read(tb, manager))
     forced = events.index((Event.OPENED, other, target)) - 1
     if events[forced] == (Event.CLOSED, None, target):  # OPENED says it, so it need not be written
         events.pop(forced)
     for event, wanted in zip([*events, None], [*expected, None], strict=False):
         assert event == wanted, f"{event} was recorded, expected {wanted}; all: {events}"
-    await scene.finish(judged=False)
+    await tb.finish(judged=False)
 
 
 @claim(ports=3, needs=("locks", "monitor"))
-async def a_time_out_is_recorded_before_what_it_ends(scene):
+async def a_time_out_is_recorded_before_what_it_ends(tb):
     """H20: TIMED_OUT of the input, then CLOSED of its outputs and UNLOCKED of its locks."""
-    manager, source, target = random.sample(range(scene.ports), 3)
-    await scene.done(manager, Op.WATCHDOG_TIME_REPLY, 8)
-    await record(scene, manager)
-    scene.order(source, Op.LOCK, target)
-    scene.order(source, Op.OPEN, target)
-    await scene.run(1500)
-    await scene.done(manager, Op.WATCHDOG_TIME_REPLY, 20)
-    events = told(await read(scene, manager))
+    manager, source, target = random.sample(range(tb.ports), 3)
+    await tb.done(manager, Op.WATCHDOG_TIME_REPLY, 8)
+    await record(tb, manager)
+    tb.order(source, Op.LOCK, target)
+    tb.order(source, Op.OPEN, target)
+    await tb.run(1500)
+    await tb.done(manager, Op.WATCHDOG_TIME_REPLY, 20)
+    events = told(await read(tb, manager))
     assert events[:3] == [
         (Event.LOCKED, source, target),
         (Event.OPENED, source, target),
@@ -171,17 +171,17 @@ async def a_time_out_is_recorded_before_what_it_ends(scene):
         (Event.UNLOCKED, None, target),
         (Event.SUPERVISOR, manager, 20),
     ]
-    await scene.finish(judged=False)
+    await tb.finish(judged=False)
 
 
 @claim(needs=("monitor",))
-async def the_hub_is_awake_while_it_records(scene):
+async def the_hub_is_awake_while_it_records(tb):
     """docs/hub.md, Pins: idle is 0 as long as events are recorded, and comes back."""
-    manager = random.randrange(scene.ports)
-    await record(scene, manager)
-    await scene.run(500)
-    idle = scene.agents.recording.idle
+    manager = random.randrange(tb.ports)
+    await record(tb, manager)
+    await tb.run(500)
+    idle = tb.agents.recording.idle
     assert not any(idle[-400:])
-    assert await read(scene, manager) == []
-    await scene.rest()
-    await scene.finish(judged=False)
+    assert await read(tb, manager) == []
+    await tb.rest()
+    await tb.finish(judged=False)

@@ -11,20 +11,20 @@ from ..streams import Violation
 from ..testbench import CLOSE_ALL, HUB, claim
 
 
-async def disturb(scene, change):
+async def disturb(tb, change):
     """Everybody sends and is in the midst of it, and one port is disabled or looped: ``change`` is the supervisor
     command for it, with FORCE or 0."""
     op, force = change
-    changed, manager = scene.some(2)
-    for end in scene.ends:
+    changed, manager = tb.some(2)
+    for end in tb.ends:
         end.answer = None
         end.take = randomly(random, random.choice([0, 0.5, 1]))
     if op == Op.LOOP_BACK_REPLY:
-        scene.ends[changed].take = always  # nothing is withdrawn that a recording would miss
-    scene.order(manager, op, force | changed)
-    for port in range(scene.ports):
-        target = (port + random.randrange(1, scene.ports)) % scene.ports
-        scene.send(
+        tb.ends[changed].take = always  # nothing is withdrawn that a recording would miss
+    tb.order(manager, op, force | changed)
+    for port in range(tb.ports):
+        target = (port + random.randrange(1, tb.ports)) % tb.ports
+        tb.send(
             port,
             [None] * random.randrange(30),
             command(Op.OPEN_RETRY_REPLY, HUB, target),
@@ -34,63 +34,63 @@ async def disturb(scene, change):
             [0x101],
             command(Op.TEST_OPEN_RETRY, HUB, target)[: random.randrange(1, 5)],
         )
-    await scene.run(random.randrange(40, 120))
+    await tb.run(random.randrange(40, 120))
 
 
 @claim(ports=2, timeout_ms=10)
-async def one_cycle_of_reset_is_enough_and_the_next_cycle_may_bring_the_first_symbol(scene):
+async def one_cycle_of_reset_is_enough_and_the_next_cycle_may_bring_the_first_symbol(tb):
     """docs/verilog.md, pins: at every port, be it disabled or looped before; docs/hub.md, pins: `idle` is 0 in the
     cycle behind the reset, in which it is still carried out; docs/wire.md, pins: in that cycle, and not later, a symbol
     from before may be offered.
     """
     stale = 0
     for change in [(Op.DISABLE_REPLY, 0), (Op.LOOP_BACK_REPLY, FORCE), (Op.ECHO_REPLY, 0)] * 8:
-        await disturb(scene, change)
-        await scene.start(cycles=1)
-        for port in range(scene.ports):
-            scene.send(port, command(Op.OPEN_REPLY, HUB, (port + 1) % scene.ports), packet([port]), CLOSE_ALL)
-        await scene.rest()
-        stale += sum(symbol is not None for symbol in scene.pins.stale)
-        assert not scene.agents.recording.idle[0], "idle while the reset is carried out"
-        for port in range(scene.ports):
-            target = (port + 1) % scene.ports
-            assert scene.replies(port) == [[Op.OPEN_REPLY, HUB, target]] and scene.readies(port) == 1, (
+        await disturb(tb, change)
+        await tb.start(cycles=1)
+        for port in range(tb.ports):
+            tb.send(port, command(Op.OPEN_REPLY, HUB, (port + 1) % tb.ports), packet([port]), CLOSE_ALL)
+        await tb.rest()
+        stale += sum(symbol is not None for symbol in tb.pins.stale)
+        assert not tb.agents.recording.idle[0], "idle while the reset is carried out"
+        for port in range(tb.ports):
+            target = (port + 1) % tb.ports
+            assert tb.replies(port) == [[Op.OPEN_REPLY, HUB, target]] and tb.readies(port) == 1, (
                 f"port {port} after {change}"
             )
-            assert scene.data(target) == packet([port]) + CLOSE_ALL
-        assert not any([await scene.errors(port) for port in range(scene.ports)])
+            assert tb.data(target) == packet([port]) + CLOSE_ALL
+        assert not any([await tb.errors(port) for port in range(tb.ports)])
     assert stale, "no symbol was under way at any reset"
-    await scene.finish()
+    await tb.finish()
 
 
 @claim(ports=2)
-async def a_reset_is_over_when_idle_rises(scene):
+async def a_reset_is_over_when_idle_rises(tb):
     """docs/hub.md, pins: a clock that stops when `idle` is 1 stops behind the reset, however long that was; the monitor
     clears its counters before."""
     for cycles in (1, 2, 5):
-        await scene.rest()
-        await scene.start(cycles=cycles)
-        await scene.run(1)
-        assert list(scene.agents.recording.idle) == [0]
-        await scene.pins.until(lambda: scene.agents.recording.idle[-1], 40 * scene.ports, "the HUB says idle")
-    await scene.finish()
+        await tb.rest()
+        await tb.start(cycles=cycles)
+        await tb.run(1)
+        assert list(tb.agents.recording.idle) == [0]
+        await tb.pins.until(lambda: tb.agents.recording.idle[-1], 40 * tb.ports, "the HUB says idle")
+    await tb.finish()
 
 
 @claim(ports=2)
-async def loop_back_withdraws_a_symbol_that_the_fiber_has_not_taken(scene):
+async def loop_back_withdraws_a_symbol_that_the_fiber_has_not_taken(tb):
     """docs/wire.md, pins, and docs/hub.md, loop back: a reply of which the fiber has taken a part is cut there."""
-    manager, looped = scene.some(2)
-    sent = scene.agents.recording.tx[looped]
-    scene.ends[looped].take = lambda cycle: len(sent) < 2
-    scene.order(looped, Op.ECHO_REPLY, 0x55)
-    await scene.run(50)
-    scene.order(manager, Op.LOOP_BACK_REPLY, FORCE | looped)
+    manager, looped = tb.some(2)
+    sent = tb.agents.recording.tx[looped]
+    tb.ends[looped].take = lambda cycle: len(sent) < 2
+    tb.order(looped, Op.ECHO_REPLY, 0x55)
+    await tb.run(50)
+    tb.order(manager, Op.LOOP_BACK_REPLY, FORCE | looped)
     try:
-        await scene.run(100)
+        await tb.run(100)
     except Violation as error:
         assert f"port {looped} offered" in str(error) and "was not taken, and then changed it" in str(error)
     else:
         raise AssertionError("the symbol that was offered is offered still")
     assert [item.symbol for item in sent] == [Control.REPLY, Op.ECHO_REPLY]
-    await scene.start()
-    await scene.finish()
+    await tb.start()
+    await tb.finish()

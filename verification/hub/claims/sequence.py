@@ -99,28 +99,28 @@ def frame(port, ports, model):
     return random.choice(frames)()
 
 
-async def sequence(scene, steps):
+async def sequence(tb, steps):
     """``steps`` frames at random ports, each with all that follows from it; returns the opcodes obeyed."""
     met = set()
-    model = await scene.agrees()
+    model = await tb.agrees()
     for _ in range(steps):
-        port = MANAGER if random.random() < 0.2 else random.randrange(scene.ports)
+        port = MANAGER if random.random() < 0.2 else random.randrange(tb.ports)
         if port in model.blocked and random.random() < 0.7:
             port = MANAGER
         if port in model.blocked:
             stream = command(Op.FLUSH_REPLY, HUB, random.randrange(256))
         else:
-            stream = frame(port, scene.ports, model)
+            stream = frame(port, tb.ports, model)
         if stream[0] == Control.COMMAND and len(stream) == 4 and stream[2] == HUB:
             met.add(stream[1])
-        scene.send(port, stream)
-        model = await scene.agrees()
+        tb.send(port, stream)
+        model = await tb.agrees()
     return met
 
 
-async def compare_tables(scene, model):
+async def compare_tables(tb, model):
     """Reads all that the HUB tells about itself and compares it with ``model``."""
-    for port in range(scene.ports):
+    for port in range(tb.ports):
         for op in (
             Op.STATUS_OUTPUT,
             Op.STATUS_ERRORS,
@@ -130,33 +130,33 @@ async def compare_tables(scene, model):
             Op.STATUS_KIND,
             Op.STATUS_NEIGHBOUR,
         ):
-            scene.order(MANAGER, op, port)
-            await scene.agrees()
-    scene.order(MANAGER, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
-    await scene.agrees()
-    for port in range(scene.ports):
-        scene.order(MANAGER, Op.MONITOR_READ_REPLY, port)
-        await scene.agrees()
-    counting = range(scene.ports) if scene.has("monitor") else ()
+            tb.order(MANAGER, op, port)
+            await tb.agrees()
+    tb.order(MANAGER, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
+    await tb.agrees()
+    for port in range(tb.ports):
+        tb.order(MANAGER, Op.MONITOR_READ_REPLY, port)
+        await tb.agrees()
+    counting = range(tb.ports) if tb.has("monitor") else ()
     for port in random.sample(counting, min(3, len(counting))):
         due = dict(enumerate(model.counters[port]))
-        for counter, shown in (await scene.counters(port, MANAGER)).items():
+        for counter, shown in (await tb.counters(port, MANAGER)).items():
             assert 1 <= shown <= due[counter], f"{counter!r} of port {port}: {shown} of {due[counter]}"
             due[counter] = 0 if shown == due[counter] or counter > 1 else due[counter]
         assert not any(due.values()), f"port {port}: not shown: {due}"
-    await scene.agrees()
+    await tb.agrees()
 
 
 @claim(timeout_ms=100)
-async def a_random_sequence_of_everything_does_what_the_model_does(scene):
+async def a_random_sequence_of_everything_does_what_the_model_does(tb):
     """H7 to H13, H15, H19: commands good and wrong, packets, replies, hellos, fragments, at ports in any state; then
     every table is read."""
     met = set()
     for _ in range(2):
-        met |= await sequence(scene, 150)
-        await compare_tables(scene, await scene.agrees())
+        met |= await sequence(tb, 150)
+        await compare_tables(tb, await tb.agrees())
     cocotb.log.info("%d of the 52 commands were given", len(met & set(BY_OPCODE)))
     assert len(met & set(BY_OPCODE)) > 30
-    scene.order(MANAGER, Op.RESET_HUB, 0)
-    await scene.agrees()
-    await scene.finish(judged=False)
+    tb.order(MANAGER, Op.RESET_HUB, 0)
+    await tb.agrees()
+    await tb.finish(judged=False)

@@ -15,23 +15,21 @@ from .table import NEEDS, good
 ALONE = {Op.RESET_HUB}
 
 
-def own(scene, port, since):
+def own(tb, port, since):
     """Answers of the HUB under test at ``port`` since the given number of them."""
-    return [frame for frame in scene.replies(port) if frame[1] == HUB][since:]
+    return [frame for frame in tb.replies(port) if frame[1] == HUB][since:]
 
 
-async def explained(scene, streams):
+async def explained(tb, streams):
     """Sends ``streams`` ({port: [frame, …]}), all from the same cycle on; returns the models of all orders that
     explain what came out."""
-    model = await scene.agrees()
-    before = {
-        port: (len(own(scene, port, 0)), scene.readies(port), len(scene.hellos(port))) for port in range(scene.ports)
-    }
+    model = await tb.agrees()
+    before = {port: (len(own(tb, port, 0)), tb.readies(port), len(tb.hellos(port))) for port in range(tb.ports)}
     for port, frames in streams.items():
-        scene.send(port, *frames)
-    await scene.drain()
+        tb.send(port, *frames)
+    await tb.drain()
     seen = [
-        (own(scene, port, answers), scene.readies(port) - readies, sorted(scene.hellos(port)[hellos:]))
+        (own(tb, port, answers), tb.readies(port) - readies, sorted(tb.hellos(port)[hellos:]))
         for port, (answers, readies, hellos) in before.items()
     ]
 
@@ -53,39 +51,37 @@ async def explained(scene, streams):
         raise Violation(f"{error}: (answers, ready signals, hellos) of all ports: {seen}") from None
 
 
-async def stands(scene, models, ports, reader):
+async def stands(tb, models, ports, reader):
     """Shows that the tables of the HUB are those of one of ``models``."""
     tables = []
     for port in ports:
-        holders = [await scene.done(reader, op, port) for op in (Op.STATUS_OUTPUT, Op.STATUS_LOCK)]
+        holders = [await tb.done(reader, op, port) for op in (Op.STATUS_OUTPUT, Op.STATUS_LOCK)]
         tables.append(
-            (*[value & ~STATUS_IN_USE if value else None for value in holders], await scene.ready_bit(port, reader))
+            (*[value & ~STATUS_IN_USE if value else None for value in holders], await tb.ready_bit(port, reader))
         )
     wanted = [[(model.owner[port], model.lock[port], model.ready[port]) for port in ports] for model in models]
     assert tables in wanted, f"(owner, lock, ready) of ports {ports}: {tables}, possible: {wanted}"
 
 
 @claim(ports=4, timeout_ms=60, needs=("locks",))
-async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_other(scene):
+async def the_same_command_from_two_ports_in_the_same_cycle_is_as_one_after_the_other(tb):
     """H4, H11: each of the commands, with the same parameter, from two ports at once, each having what the command
     needs, or one of them, or none."""
     for row in random.sample(COMMANDS, 52):
         if row.op in ALONE:
             continue
-        first, second, target, reader = scene.some(4)
-        scene.order(
-            random.choice([first, second, reader]), random.choice([NEEDS.get(row.op, Op.OPEN), Op.LOCK]), target
-        )
-        await scene.drain()
+        first, second, target, reader = tb.some(4)
+        tb.order(random.choice([first, second, reader]), random.choice([NEEDS.get(row.op, Op.OPEN), Op.LOCK]), target)
+        await tb.drain()
         param = good(row, target)
-        models = await explained(scene, {port: [command(row.op, HUB, param)] for port in (first, second)})
-        await stands(scene, models, [target, first], reader)
-        await scene.start()
-    await scene.finish(judged=False)
+        models = await explained(tb, {port: [command(row.op, HUB, param)] for port in (first, second)})
+        await stands(tb, models, [target, first], reader)
+        await tb.start()
+    await tb.finish(judged=False)
 
 
 @claim(ports=4, timeout_ms=60, needs=("locks",))
-async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
+async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(tb):
     """H4, H11: what takes and what gives back the same output, from two ports at once."""
     pairs = [
         (Op.OPEN_REPLY, Op.CLOSE_REPLY),
@@ -107,27 +103,27 @@ async def opposite_commands_in_the_same_cycle_are_as_one_after_the_other(scene):
     ]
     for one, other in random.sample(pairs, len(pairs)):
         for force in (0, 0x80):
-            first, second, target, reader = scene.some(4)
+            first, second, target, reader = tb.some(4)
             for port, op in random.sample([(first, NEEDS.get(one)), (second, NEEDS.get(other, Op.LOCK))], 2):
                 if op is not None:
-                    scene.order(port, op, target)
-                    await scene.drain()
+                    tb.order(port, op, target)
+                    await tb.drain()
             if one == Op.AWAIT_READY_REPLY:
-                scene.order(second, Op.LOWER_READY, target)
-                await scene.drain()
+                tb.order(second, Op.LOWER_READY, target)
+                await tb.drain()
             forced = other in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY, Op.FORCE_READY_REPLY)
             lead = random.choice([[], [None], [None] * 2])
             streams = {first: command(one, HUB, target), second: command(other, HUB, target | (force if forced else 0))}
             late = random.choice([first, second])
-            scene.ends[late].send(lead)
-            models = await explained(scene, {port: [frame] for port, frame in streams.items()})
-            await stands(scene, models, [target, first], reader)
-            await scene.start()
-    await scene.finish(judged=False)
+            tb.ends[late].send(lead)
+            models = await explained(tb, {port: [frame] for port, frame in streams.items()})
+            await stands(tb, models, [target, first], reader)
+            await tb.start()
+    await tb.finish(judged=False)
 
 
 @claim(ports=4, timeout_ms=40, needs=("locks",))
-async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(scene):
+async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(tb):
     """docs/hub.md, controller: all others wait for one output or one lock; each of its ends lets exactly one of them
     in, all in the end."""
     for op, take, give in (
@@ -135,42 +131,42 @@ async def those_who_wait_are_served_one_by_one_when_the_output_is_given_back(sce
         (Op.LOCK_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0)),
         (Op.OPEN_RETRY_REPLY, Op.LOCK, command(Op.UNLOCK_MINE, HUB, 0) + CLOSE_ALL),
     ):
-        target, holder, *waiting = scene.some(min(scene.ports, 6))
-        scene.order(holder, take, target)
-        await scene.drain()
+        target, holder, *waiting = tb.some(min(tb.ports, 6))
+        tb.order(holder, take, target)
+        await tb.drain()
         for port in waiting:
-            scene.order(port, op, target)
-        await scene.drain()
+            tb.order(port, op, target)
+        await tb.drain()
         served = []
         while waiting:
-            before = {port: len(scene.replies(port)) for port in waiting}
-            scene.send(holder, give)
-            await scene.drain()
-            answered = [port for port in waiting if len(scene.replies(port)) > before[port]]
+            before = {port: len(tb.replies(port)) for port in waiting}
+            tb.send(holder, give)
+            await tb.drain()
+            answered = [port for port in waiting if len(tb.replies(port)) > before[port]]
             assert len(answered) == 1, f"{answered} were served at the same time"
             holder = answered[0]
             waiting.remove(holder)
             served.append(holder)
-        scene.send(holder, give)
-        await scene.drain()
-    await scene.finish(judged=False)
+        tb.send(holder, give)
+        await tb.drain()
+    await tb.finish(judged=False)
 
 
 @claim(ports=3, timeout_ms=20)
-async def all_ports_ask_the_same_in_the_same_cycle(scene):
+async def all_ports_ask_the_same_in_the_same_cycle(tb):
     """H4: one decision a cycle; every port gets its answer, once and right, whatever is asked."""
-    for row in scene.rows.values():
+    for row in tb.rows.values():
         if row.supervisor or "STATUS" not in row.op.name and "ECHO" not in row.op.name and "SIZE" not in row.op.name:
             continue
-        param = random.randrange(scene.ports)
-        before = [len(scene.replies(port)) for port in range(scene.ports)]
-        for port in range(scene.ports):
-            scene.order(port, row.op, param)
-        await scene.drain()
-        got = [scene.replies(port)[before[port] :] for port in range(scene.ports)]
+        param = random.randrange(tb.ports)
+        before = [len(tb.replies(port)) for port in range(tb.ports)]
+        for port in range(tb.ports):
+            tb.order(port, row.op, param)
+        await tb.drain()
+        got = [tb.replies(port)[before[port] :] for port in range(tb.ports)]
         assert all(answers == got[0] and len(answers) == 1 and answers[0][0] == row.op for answers in got), (
             f"{row.name}: {got}"
         )
-    for port in range(scene.ports):
-        assert all(frame[0] in (HELLO, HELLO_ASK) for frame in scene.hellos(port))
-    await scene.finish(judged=False)
+    for port in range(tb.ports):
+        assert all(frame[0] in (HELLO, HELLO_ASK) for frame in tb.hellos(port))
+    await tb.finish(judged=False)
