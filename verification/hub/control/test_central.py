@@ -25,6 +25,8 @@ COMMANDS = [
 HELD = [Op.OPEN, Op.LOCK, Op.UNLOCK, Op.UNLOCK_REPLY, Op.RAISE_READY, Op.LOWER_READY, Op.REPAIR_READY]
 #: Commands that look at ready bits.
 TESTS = [Op.TEST_OPEN, Op.TEST_OPEN_REPLY, Op.AWAIT_READY_REPLY]
+#: Cycles from a request to its decision, at most, while no other command is under way.
+DECISION = 5
 #: Cycles in which every command is decided, carried out and answered.
 LONG = 30
 #: What is watched beside the responses.
@@ -100,11 +102,16 @@ class Environment:
         self.ready = (self.ready | raised) & ~lowered
         return {n: (bool(done >> n & 1), value) for n, value in enumerate(rest[: self.ports]) if valid >> n & 1}
 
-    async def give(self, commands):
-        """Gives {port: (op, param)} in one cycle; returns the responses. What waits is given up after a while."""
+    async def give(self, commands, gap=0):
+        """Gives {port: (op, param)}, each ``gap`` cycles behind the one before; returns the responses. What waits is
+        given up after a while."""
         for port, (op, param) in commands.items():
             self.requests[port] = op << 8 | param
-        responses = await self.cycle(request_valid=sum(1 << port for port in commands))
+        given, responses = {}, {}
+        for n, port in enumerate(commands):
+            given[n * gap] = given.get(n * gap, 0) | 1 << port
+        for now in range(max(given) + 1):
+            responses |= await self.cycle(request_valid=given.get(now, 0))
         rest = LONG // 2  # in which nothing more may be answered
         for now in range(2 * LONG):
             late = sum(1 << port for port in commands if port not in responses) if now > LONG else 0
@@ -117,12 +124,13 @@ class Environment:
         assert responses.keys() == commands.keys(), f"no answer: {commands}, {responses}"
         return responses
 
-    async def check(self, commands):
-        """Gives commands in one cycle; the responses and the state must be those of some order of execution."""
+    async def check(self, commands, gap=0):
+        """Gives commands, each ``gap`` cycles behind the one before; the responses and the state must be those of some
+        order of execution. What is given behind the decision of the one before is executed behind it."""
         self.draw_facts()
-        responses = await self.give(commands)
+        responses = await self.give(commands, gap)
         possible = []
-        for order in itertools.permutations(commands):
+        for order in itertools.permutations(commands) if gap < DECISION else [commands]:
             model = self.model.copy()
             results = {port: model.execute(port, *commands[port], self.facts) for port in order}
             # What waits is decided again when the others have been: it may succeed then.
@@ -406,6 +414,91 @@ async def the_same_command_from_two_ports_at_once_is_as_one_after_the_other(dut)
             await environment.check({port: (op, param) for port in two})
             if not all(environment.model.allowed):
                 await environment.restart(dut)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def what_comes_behind_a_supervisor_command_finds_it_carried_out(dut):
+    """docs/hub.md, "Supervisor commands": meanwhile no other command is decided, but for those under way; the cycles
+    of a command: a forced connection stands ten cycles behind the command's being handed over."""
+    environment = await begun(dut)
+    looks = {
+        Op.FORCE_CONNECTION_REPLY: (Op.STATUS_OUTPUT, Op.OPEN, Op.FORCE_CONNECTION_REPLY),
+        Op.FORCE_LOCK_REPLY: (Op.STATUS_LOCK, Op.LOCK, Op.UNLOCK_REPLY),
+        Op.FORCE_READY_REPLY: (Op.STATUS_READY, Op.TEST_OPEN_REPLY),
+        Op.DISABLE_REPLY: (Op.OPEN, Op.ENABLE_REPLY),
+    }
+    for gap in range(1, 17):
+        for op, others in looks.items():
+            other = random.choice(others)
+            await environment.restart(dut)
+            first, second, output = random.sample(range(environment.ports), 3)
+            setting = FORCE if op in (Op.FORCE_CONNECTION_REPLY, Op.FORCE_LOCK_REPLY) else 0
+            await environment.check({first: (op, setting | output), second: (other, output)}, gap)
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def every_ready_bit_is_answered_for_its_own_output(dut):
+    """docs/commands.md, *status ready*: whatever the ready bits of the other outputs are."""
+    environment = await begun(dut, watches=True)
+    ports = range(environment.ports)
+    for bits in range(1 << environment.ports):
+        environment.ready = bits
+        environment.model.ready = [bool(bits >> o & 1) for o in ports]
+        for output in ports:
+            assert await environment.alone(bits % environment.ports, Op.STATUS_READY, output) == (
+                True,
+                bits >> output & 1,
+            )
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def only_what_waits_at_a_port_that_gives_up_or_expires_ends(dut):
+    """docs/hub.md, "Watchdog": of all ports that wait, those end that give up, and the ready bits are set that those
+    wait for that expire."""
+    environment = await begun(dut)
+    ports = environment.ports
+    everywhere = (1 << ports) - 1
+    for mask in range(1 << ports):
+        await environment.restart(dut)
+        environment.ready = 0
+        environment.requests = [Op.AWAIT_READY_REPLY << 8 | (n + 1) % ports for n in range(ports)]
+        responses = await environment.cycle(request_valid=everywhere)
+        for _ in range(LONG):
+            responses |= await environment.cycle()
+        assert not responses, "they wait"
+        expired = random.choice((0, mask, mask & random.getrandbits(ports)))
+        responses |= await environment.cycle(expired=expired, give_up=mask)
+        for _ in range(LONG):
+            responses |= await environment.cycle(give_up=mask & ~sum(1 << n for n in responses))
+        given_up = {n: (False, Error.GIVEN_UP) for n in range(ports)}
+        assert responses == {n: response for n, response in given_up.items() if mask >> n & 1}
+        recovered = sum(1 << (n + 1) % ports for n in range(ports) if expired >> n & 1)
+        assert environment.ready == recovered
+        for _ in range(LONG):
+            responses |= await environment.cycle(give_up=everywhere & ~sum(1 << n for n in responses))
+        assert responses == given_up and environment.ready == recovered
+
+
+@cocotb.test(timeout_time=60, timeout_unit="ms")
+async def a_start_on_its_way_does_not_count_in_the_first_cycle_of_the_ready_bit(dut):
+    """docs/hub.md, "Ready bit": what waits for the ready bit is granted then; later a *start* on its way counts."""
+    environment = await begun(dut)
+    for op in (Op.AWAIT_READY_REPLY, Op.TEST_OPEN_RETRY_REPLY):
+        for output in range(environment.ports):
+            port = (output + 1) % environment.ports
+            for before in (0, 1 << output):  # the ready bit
+                await environment.restart(dut)
+                environment.ready, environment.model.starting = before, {output}
+                environment.requests[port] = op << 8 | output
+                await environment.cycle()  # what left a cycle ago only has no effect yet
+                responses = await environment.cycle(request_valid=1 << port)
+                for _ in range(LONG):
+                    responses |= await environment.cycle()
+                assert not responses, "it waits"
+                environment.ready = 1 << output
+                for _ in range(LONG):
+                    responses |= await environment.cycle()
+                assert responses == ({} if before else {port: (True, output)})
 
 
 @cocotb.test(timeout_time=60, timeout_unit="ms")
