@@ -99,15 +99,13 @@ async def obeys_what_bears_its_id(dut):
         other = random.choice([hub for hub in (surroundings.hub ^ 1 << bit for bit in range(8)) if hub != ANY_HUB])
         param = random.randrange(256)
         surroundings.error = random.choice((0, Error.BUSY))
-        passed = command(Op.OPEN, other, param)
+        own, passed = command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), command(Op.OPEN, other, param)
         between = random.choice([[], reply(param, surroundings.hub, surroundings.hub)])
-        await surroundings.send(
-            [*command(Op.OPEN_RETRY_REPLY, surroundings.hub, param), *passed[:2], *between, *passed[2:]]
-        )
+        await surroundings.send([*own, *passed[:2], *between, *passed[2:]])
         await surroundings.settle()
         assert surroundings.requests.pop()[:2] == (Op.OPEN_RETRY_REPLY, param) and not surroundings.requests
-        op = Op.OPEN_RETRY_REPLY & ~1 | (not surroundings.error)
-        assert surroundings.answers.pop() == op << 16 | surroundings.hub << 8 | surroundings.given[-1]
+        answer = Op.OPEN_RETRY_REPLY & ~1 | (not surroundings.error)
+        assert surroundings.answers.pop() == answer << 16 | surroundings.hub << 8 | surroundings.given[-1]
         assert [symbol for symbol, _ in surroundings.moved] == passed
         surroundings.moved.clear()
 
