@@ -66,16 +66,22 @@ class Judge:
                 yield self.late(item, event)
         assert not waiting, f"{waiting} not recorded"
 
+    def _before(self, time, earliest):
+        """The first cycle from ``earliest`` on from which only decisions are written up to ``time``."""
+        while time > earliest and time - 1 in self.first:
+            time -= 1
+        return time
+
     def _turns(self, item, event):
-        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it, and up to two
-        other ends that were chosen before. What is left out frees its turn."""
-        turn, others = event.time, 2
-        while turn > item.time and (turn - 1 in self.first or others):
-            others -= turn - 1 not in self.first
-            turn -= 1
-        if all(time in self.first for time in range(turn, event.time)):
-            return [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
-        return range(turn, event.time + 1)
+        """When the time-out that was recorded as ``event`` may have been chosen. From then on it waits for decisions,
+        and for the one event that had been chosen before. What is left out frees its turn."""
+        turn = self._before(event.time, item.time)
+        turns = [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
+        ahead = turn - 1
+        if ahead >= item.time and ahead in self.written:
+            early = self._before(ahead, item.time)
+            turns += [early, early + 1]
+        return turns
 
     def time_outs(self, told, events):
         """How late the time-outs of one input were, a list; None if ``events`` do not tell of those ``told``."""
@@ -83,9 +89,9 @@ class Judge:
             return None if told or events else []
         if told[0].time > events[0].time or len(self._gaps(told[0], events[0])) > 2:
             return None
-        for first in sorted({sum(item.time <= turn for item in told[1:]) for turn in self._turns(told[0], events[0])}):
+        for turn in self._turns(told[0], events[0]):
             # Once more before it was its turn is once.
-            others = self.time_outs(told[1 + first :], events[1:])
+            others = self.time_outs([item for item in told[1:] if item.time > turn], events[1:])
             if others is not None:
                 return [events[0].time - told[0].time, *others]
         return None
