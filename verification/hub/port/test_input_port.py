@@ -57,6 +57,7 @@ def soup(length):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def does_with_every_symbol_what_the_wire_demands(dut):
     """H8, H11, H12, H16: what passes, what is asked of the controller, what is answered, in order; nothing else."""
+    seen = 0
     for share, pause, length in ((1.0, 0.7, 1500), (0.7, 0.75, 1500), (1.0, 0.9, 500)):
         surroundings = await start(dut)
         symbols = soup(length)
@@ -84,9 +85,11 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
             == surroundings.counted[CounterId.PACKETS]
             == sum(action.symbol == Control.START for action in passes)
         )
-        faults = sum(not isinstance(action, (Pass, Order)) for action in todo)
-        assert surroundings.errors == min(MAX_ERRORS, faults + len(found.errors)) > length // 15
-        assert surroundings.counted_errors == faults + len(found.errors)
+        faults = len(found.errors) + sum(not isinstance(action, (Pass, Order)) for action in todo)
+        assert surroundings.errors == min(MAX_ERRORS, faults)
+        assert surroundings.counted_errors == faults
+        seen += faults
+    assert seen > 200, "there were few errors to count"
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
