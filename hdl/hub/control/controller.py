@@ -217,8 +217,10 @@ class Controller(wiring.Component):
             usable.eq((self.enabled & place & ~(1 << i)).any()),
             unknown.eq(is_absent(request.param, self.ports)),
         ]
-        # What is granted whatever was decided in the last cycles, and what if it has not taken the output. That is
-        # known late in the cycle.
+        # ``surely``: granted whatever was decided before. ``if_idle``, ``if_free``: an open, a lock granted unless the
+        # decision of the last cycle has taken the output, which is known late in the cycle. ``lasts``: an earlier
+        # decision has taken the output, and the tables do not show it yet. ``now``: decided at once, granted or not. A
+        # request that is neither granted nor decided at once waits.
         m.d.comb += [
             fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
             has_still.eq(fits & s.opens[i] & mine),
@@ -246,8 +248,8 @@ class Controller(wiring.Component):
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
-        The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
-        keep the port from being checked again."""
+        The ports that were picked in the two cycles before are left out: whether a pick counts is known too late to
+        stop the next check of that port."""
         m.d.comb += [
             s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
             s.turns.back.eq(s.picked.any() & ~s.decided.any()),
