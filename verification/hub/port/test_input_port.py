@@ -80,11 +80,8 @@ async def does_with_every_symbol_what_the_wire_demands(dut):
             (order.op, HUB, value) for order, value in zip(orders, surroundings.given, strict=True) if order.op & 1
         ]
         assert surroundings.heard == len(found.readies)
-        assert (
-            surroundings.readies
-            == surroundings.counted[CounterId.PACKETS]
-            == sum(action.symbol == Control.START for action in passes)
-        )
+        starts = sum(action.symbol == Control.START for action in passes)
+        assert surroundings.readies == surroundings.counted[CounterId.PACKETS] == starts
         faults = len(found.errors) + sum(not isinstance(action, (Pass, Order)) for action in todo)
         assert surroundings.errors == min(MAX_ERRORS, faults)
         assert surroundings.counted_errors == faults
