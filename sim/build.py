@@ -79,6 +79,7 @@ _CORE = [
     "engine_software.cpp",
     "faults.cpp",
     "fst.cpp",
+    "naps.cpp",
     "node_memory.cpp",
     "processor.cpp",
     "recorder.cpp",

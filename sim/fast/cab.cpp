@@ -54,7 +54,10 @@ void Cab::connect(Pins& pins) {
     pins.probes.levels.push_back(&in_.level);
     pins.probes.channels.push_back(&out_.working);
     pins.probes.channels.push_back(&in_.scatter.running);
-    if (!vme_) return;
+    if (!vme_) {
+        pins.napper = this;
+        return;
+    }
     pins.probes.channels.push_back(vme_->master.working());
     vme_->connect(pins.vme);
 }

@@ -16,7 +16,7 @@
 
 namespace nectar::fast {
 
-class Cab {
+class Cab : public Napper {
   public:
     // `vme`: the board has a VME interface.
     explicit Cab(bool vme);
@@ -27,6 +27,9 @@ class Cab {
     void connect(Pins& pins);
     // A rising edge of the clock.
     void edge();
+
+    Rest rest() const override;
+    std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
 
   private:
     // The inputs as they were given before an edge: they count from the next edge on.
