@@ -146,6 +146,8 @@ struct Probes {
     std::vector<const std::uint8_t*> channels; // of a CAB's DMA, in the order of Channel: not 0 while one works
 };
 
+struct Port;
+
 // A board that can be left alone while bytes of packets pass through it, and be evaluated at these edges later.
 // docs/engine.md, "Naps".
 class Napper {
@@ -160,6 +162,11 @@ class Napper {
     virtual Rest rest() const = 0;
     // The bytes that it sends next, at most so many, if Rest::sends; how many they are.
     virtual std::size_t ahead(std::uint16_t* symbols, std::size_t most) const = 0;
+    // Whether these bytes or Rest may be others if the CPU writes there.
+    virtual bool minds(std::uint32_t address) const = 0;
+    // Evaluates the board, left alone so far, at so many edges from `time` on. What it shows is right again after one
+    // more edge.
+    virtual void catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) = 0;
 
   protected:
     ~Napper() = default;

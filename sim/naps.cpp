@@ -11,7 +11,7 @@ namespace {
 // A nap of fewer edges costs more than it saves.
 constexpr std::int64_t LEAST_EDGES = 6;
 // Bytes that are put on a fiber at once.
-constexpr std::size_t MOST_AHEAD = 256;
+constexpr std::size_t MOST_AHEAD = 1024;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     Port& port = board.ports[0];
     if (*pins.cpu.valid) {
         // What the CPU writes may change what was to be sent.
-        if (*pins.cpu.write) port.recall();
+        if (port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
         return edge + 1;
     }
     if (!may_nap_ || threads_ || edge < board.reset || board.wired != 1) return edge + 1;
@@ -57,18 +57,15 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
 
 // Evaluates a board that naps at all edges before `edge`.
 void Engine::catch_up(Board& board, std::int64_t edge) {
-    const std::int64_t period = board.group->period;
-    const Pins& pins = board.pins;
+    const Group& group = *board.group;
+    if (board.last + 1 >= edge) return;
     Port& port = board.ports[0];
-    *pins.cpu.slept = 0;
-    std::int64_t time = board.group->time_of(board.last + 1);
+    *board.pins.cpu.slept = 0;
+    board.pins.napper->catch_up(port, group.time_of(board.last + 1), group.period, edge - board.last - 2);
     bool arrived = false;
-    for (std::int64_t at = board.last + 1; at < edge; ++at, time += period) {
-        port.edge(time, time + period, arrived);
-        *pins.clk = 1;
-        board.eval(board.state);
-    }
-    board.evaluated += edge - board.last - 1;
+    port.edge(group.time_of(edge - 1), group.time_of(edge), arrived);
+    *board.pins.clk = 1;
+    board.eval(board.state);
     board.last = edge - 1;
 }
 

@@ -81,6 +81,14 @@ struct alignas(64) Port {
         return arrival;
     }
 
+    // send() for a symbol that is under way already.
+    void send_known(std::int64_t time) {
+        last_start = time > wire_free ? time : wire_free;
+        wire_free = last_start + symbol_ps;
+        --ahead;
+        ++count;
+    }
+
     // Puts symbols under way that the board will send as fast as it can from its edge at `time` on; it is asked for
     // none of them. Returns when the first of them arrives.
     std::int64_t send_ahead(std::int64_t time, std::int64_t period, const std::uint16_t* symbols, std::uint32_t many) {

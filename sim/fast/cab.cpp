@@ -7,8 +7,6 @@ namespace nectar::fast {
 
 namespace {
 
-// The users of data memory, by their slots, as bits.
-constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 constexpr unsigned SLOTS = 4;
 // Cycles that an area's look-up takes beside those of its pages.
 constexpr unsigned WALK_MORE = 3;

@@ -30,6 +30,8 @@ class Cab : public Napper {
 
     Rest rest() const override;
     std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
+    bool minds(std::uint32_t address) const override;
+    void catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) override;
 
   private:
     // The inputs as they were given before an edge: they count from the next edge on.
@@ -58,6 +60,9 @@ class Cab : public Napper {
         std::uint32_t address = 0;
         unsigned left = 0;          // cycles
     };
+
+    // The users of data memory, by their slots, as bits.
+    static constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 
     void stream(const Inputs& in);
     void take_pins();

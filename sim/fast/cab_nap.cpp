@@ -1,12 +1,13 @@
 // What a fast CAB will do at its next edges if it is left alone. docs/engine.md, "Naps".
 #include "cab.h"
+#include "port.h"
 
 #include <algorithm>
 
 namespace nectar::fast {
 
 Cab::Rest Cab::rest() const {
-    if (!streams_ || held_.valid || held_.rst || pins_.rst || vme_) return {};
+    if (!streams_ || !timers_.rests() || held_.valid || held_.rst || pins_.rst || vme_) return {};
     if ((held_.rx_valid && held_.rx_payload >= CONTROL_BIT) || (pins_.rx_valid && pins_.rx_payload >= CONTROL_BIT)) {
         return {};
     }
@@ -22,6 +23,49 @@ Cab::Rest Cab::rest() const {
 
 std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
     return out_.ahead(data_.words(), symbols, most);
+}
+
+// edge() again and again, but for what stays as it is: accesses, and what interrupts tell.
+__attribute__((flatten)) void Cab::catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) {
+    bool ready = held_.tx_ready;
+    int symbol = held_.rx_valid ? held_.rx_payload : -1;
+    for (std::int64_t left = edges; left > 0; --left) {
+        if (out_.valid & port.ready) port.send_known(time);
+        time += period;
+        port.ready = port.last_start <= time;
+        const int arrives = port.first <= time ? port.receive() : -1;
+        const unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
+        const unsigned given = wants ? arbitrate(wants) : 0;
+        ++slot_;
+        if (given & FIBER_IN) data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
+        Errors errors;
+        out_.edge(write_, data_.words(), given & FIBER_OUT, ready, false);
+        in_.edge(write_, read_, given & FIBER_IN, symbol, errors);
+        if (!interrupts_.settled()) interrupts_.edge(write_, states(), 0);
+        ready = port.ready;
+        symbol = arrives;
+    }
+    timers_.pass(static_cast<std::uint32_t>(edges));
+    held_.tx_ready = ready;
+    held_.rx_valid = symbol >= 0;
+    if (symbol >= 0) held_.rx_payload = static_cast<std::uint16_t>(symbol);
+}
+
+bool Cab::minds(std::uint32_t address) const {
+    address &= ~3u;
+    if (address - region::DATA < region::DATA_BYTES) return out_.area().meets({address - region::DATA, 4});
+    if (address - region::PROGRAM < region::PROGRAM_BYTES) return false;
+    switch (address) {
+        case reg::IRQ_PENDING:
+        case reg::IRQ_ENABLE:
+        case reg::RX_RELEASE:
+        case reg::RX_ADDRESS:
+        case reg::TX_COMMAND:
+        case reg::TX_SYMBOL:
+        case reg::TX_ADDRESS:
+        case reg::TX_AREA: return false;
+        default: return true;
+    }
 }
 
 // The part that has not been read of the area that is being sent.
