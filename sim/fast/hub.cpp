@@ -119,7 +119,7 @@ void Hub::step() {
     each(cleared_ | expired_, [&](unsigned n) { empty(n); });
     heard_ = starts_ = Mask();
     const Mask sources = sources_;
-    each(arriving_, [&](unsigned n) { decode(n); });
+    decode(arriving_);
     pulses_.send_ready = halting_;
     looping_ = Mask();
     each(looped_here_ & sending_, [&](unsigned n) {
@@ -128,18 +128,11 @@ void Hub::step() {
     });
     bus(sources);
     const Mask outputs = sending_;
-    each(outputs, [&](unsigned n) { output(n); });
+    output(outputs);
     const Mask answering = response_port_ == NOBODY ? Mask() : one(response_port_);
     asked_ = Mask();
     const Mask told = resumes_ | answering | halting_ | expired_;
-    each((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), [&](unsigned n) {
-        HubPort& p = port_[n];
-        if (p.state != Head::PASS || has(told, n)) {
-            head(n);
-        } else if (p.queue.readable()) {
-            go_on(n, p, p.asked || p.answers || p.answered == now_);
-        }
-    });
+    take((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), told);
     each(turning_ | (cleared_ & queued_), [&](unsigned n) { settle_queue(n); });
     halting_ = cleared_;
     append_replies();
@@ -165,7 +158,7 @@ void Hub::empty(unsigned n) {
     count(n, hub::CounterId::FLUSHED);
 }
 
-void Hub::settle_queue(unsigned n) {
+inline void Hub::settle_queue(unsigned n) {
     HubPort& p = port_[n];
     if (has(cleared_, n)) {
         p.queue.clear();
@@ -177,7 +170,7 @@ void Hub::settle_queue(unsigned n) {
     if (p.queue.empty() && p.state == Head::PASS) drop(queued_, n);
 }
 
-void Hub::settle_output(unsigned n) {
+inline void Hub::settle_output(unsigned n) {
     HubPort& p = port_[n];
     constexpr auto START = static_cast<std::uint16_t>(Control::START);
     const unsigned readies = p.readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
