@@ -10,6 +10,8 @@ namespace {
 
 // Ticks for which a board does not sleep behind what is no status nibble on its lines.
 constexpr std::int64_t SETTLING_TICKS = 4;
+// Groups of events that do not tell when symbols are sent or what boards do.
+constexpr unsigned OF_SOFTWARE = static_cast<unsigned>(EventGroup::MESSAGES) | static_cast<unsigned>(EventGroup::CPU);
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
@@ -106,7 +108,6 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
 }
 
 void Engine::begin(unsigned groups) {
-    constexpr unsigned OF_SOFTWARE = static_cast<unsigned>(EventGroup::MESSAGES) | static_cast<unsigned>(EventGroup::CPU);
     may_nap_ = sleep_ && !(groups & ~OF_SOFTWARE);
     if (groups) recorder = std::make_unique<Recorder>(groups, senders.size());
     for (auto& board : boards) {

@@ -200,7 +200,7 @@ class Engine {
 
     std::unique_ptr<Rtl> rtl_;  // null if there are no boards of Verilator's
     bool sleep_;
-    bool may_nap_ = false;
+    bool may_nap_ = false;         // nothing is recorded that boards do
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
     Group* stepped_ = nullptr;     // group whose edge is not finished: software must run first

@@ -49,7 +49,7 @@ struct alignas(64) Port {
         if (ahead) {
             --ahead;
             ++count;
-            return NEVER;
+            return NEVER;  // it is under way already
         }
         const std::int64_t arrival = wire_free + delay_ps;
         if (faults) return struck(arrival, symbol);
@@ -89,15 +89,15 @@ struct alignas(64) Port {
         ++count;
     }
 
-    // Puts symbols under way that the board will send as fast as it can from its edge at `time` on; it is asked for
-    // none of them. Returns when the first of them arrives.
+    // Puts symbols under way that the board will send as fast as it can from its edge at `time` on. Returns when the
+    // first of them arrives.
     std::int64_t send_ahead(std::int64_t time, std::int64_t period, const std::uint16_t* symbols, std::uint32_t many) {
         if (!ready) time += (last_start - time + period - 1) / period * period;
-        std::int64_t start = std::max(time, wire_free);
-        const std::int64_t first_arrival = start + symbol_ps + delay_ps;
-        for (std::uint32_t i = 0; i < many; ++i, start += symbol_ps) peer->put(start + symbol_ps + delay_ps, symbols[i]);
+        const std::int64_t first_arrival = std::max(time, wire_free) + symbol_ps + delay_ps;
+        std::int64_t arrival = first_arrival;
+        for (std::uint32_t i = 0; i < many; ++i, arrival += symbol_ps) peer->put(arrival, symbols[i]);
         ahead = many;
-        ahead_start = start - symbol_ps;
+        ahead_start = arrival - delay_ps - 2 * symbol_ps;
         return first_arrival;
     }
 

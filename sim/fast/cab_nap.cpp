@@ -83,7 +83,9 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
     symbols[count++] = front_.symbol;
     symbols[count++] = spare_.symbol;
     const auto add = [&](std::uint32_t word, unsigned first, unsigned last) {
-        for (unsigned lane = first; lane <= last && count < most; ++lane) symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
+        for (unsigned lane = first; lane <= last && count < most; ++lane) {
+            symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
+        }
     };
     bool plain = true;
     add(item_.word, item_.first, item_.last);

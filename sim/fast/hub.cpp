@@ -137,6 +137,10 @@ void Hub::step() {
     halting_ = cleared_;
     append_replies();
     const Mask readies = pulses_.send_ready | reaches_.send_ready;
+    each(readies, [&](unsigned n) {
+        const unsigned count = port_[n].readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
+        port_[n].readies = static_cast<std::uint8_t>(count < READY_LIMIT ? count : READY_LIMIT);
+    });
     each(outputs | sending_ | pulses_.pushed | readies, [&](unsigned n) { settle_output(n); });
     const Mask lowered = starts_ | reaches_.ready_clear;
     rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
@@ -173,8 +177,6 @@ inline void Hub::settle_queue(unsigned n) {
 inline void Hub::settle_output(unsigned n) {
     HubPort& p = port_[n];
     constexpr auto START = static_cast<std::uint16_t>(Control::START);
-    const unsigned readies = p.readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
-    p.readies = static_cast<std::uint8_t>(readies < READY_LIMIT ? readies : READY_LIMIT);
     set(full_, n, p.behind == 2);
     if (has(starting_, n)) {
         bool starts = p.fresh && p.valid && p.out == START;
@@ -182,11 +184,11 @@ inline void Hub::settle_output(unsigned n) {
         for (unsigned i = 0; i < p.behind; ++i) starts |= p.waiting[i].symbol == START;
         set(starting_, n, starts);
     }
-    const bool replies = p.sending || p.answers || !p.replies.empty();
-    const bool busy = p.valid || p.has_beside || p.behind || p.readies || replies;
-    set(sending_, n, busy);
-    tx_valid_[n] = p.valid && !has(looped_, n);
-    set(showing_, n, tx_valid_[n]);
+    const bool own = (p.readies | p.sending) || p.answers || !p.replies.empty();
+    set(sending_, n, own || p.valid || p.has_beside || p.behind);
+    const bool shows = p.valid && !has(looped_, n);
+    tx_valid_[n] = shows;
+    set(showing_, n, shows);
     tx_payload_[n] = p.out;
 }
 

@@ -249,7 +249,10 @@ void Hub::take(const Mask& heads, const Mask& told) {
         if (p.state != Head::PASS || has(told, n)) return head(n);
         if (!p.queue.readable()) return;
         const std::uint16_t entry = p.queue.oldest();
-        if (entry >= CONTROL_BIT || p.closing || !p.targets) return go_on(n, p, p.asked || p.answers || p.answered == now_);
+        if (entry >= CONTROL_BIT || p.closing || !p.targets) {
+            go_on(n, p, p.asked || p.answers || p.answered == now_);
+            return;
+        }
         if (p.targets & full_) return;
         p.queue.pop();
         add(turning_, n);
