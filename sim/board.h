@@ -164,9 +164,9 @@ class Napper {
     virtual std::size_t ahead(std::uint16_t* symbols, std::size_t most) const = 0;
     // Whether these bytes or Rest may be others if the CPU writes there.
     virtual bool minds(std::uint32_t address) const = 0;
-    // Evaluates the board, left alone so far, at so many edges from `time` on. What it shows is right again after one
-    // more edge.
-    virtual void catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) = 0;
+    // Evaluates the board, left alone so far, at so many edges from `time` on; returns at how many of them it would not
+    // have slept. What it shows, but for `idle`, is right again after one more edge.
+    virtual std::int64_t catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) = 0;
 
   protected:
     ~Napper() = default;

@@ -54,6 +54,7 @@ struct Board {
     bool naps = false;        // is evaluated when it wakes, at all edges since the last one
     bool takes_bytes = false; // and bytes that arrive do not wake it
     std::int64_t evaluated = 0;
+    std::int64_t napped = 0;  // edges at which it was evaluated later
     double cost_ns = 500;     // of an evaluation, of the host's time; measured at some of them
     double measured_ns = 0;   // the sum of what was measured,
     std::int64_t measured = 0;  // and how often
@@ -157,6 +158,7 @@ class Engine {
     std::int64_t time_ps() const { return now_; }
     std::uint64_t symbols(int fiber);
     std::int64_t evaluated(int board);
+    std::int64_t napped(int board);
     std::int64_t skipped(int board);
     // 1: there is the engine's thread only.
     std::size_t threads() const { return threads_ ? thread_count_ : 1; }

@@ -357,6 +357,10 @@ class Engine:
             self._library.nectar_skipped(self._opened(), index),
         )
 
+    def napped(self, board):
+        """Clock edges at which ``board`` was evaluated later than at their time, in naps."""
+        return self._library.nectar_napped(self._opened(), self._index[board])
+
     @property
     def core_seconds(self):
         """Host time that the C++ core has taken so far: fibers, boards and processors without any Python."""

@@ -57,15 +57,19 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
 
 // Evaluates a board that naps at all edges before `edge`.
 void Engine::catch_up(Board& board, std::int64_t edge) {
-    const Group& group = *board.group;
     if (board.last + 1 >= edge) return;
+    const Group& group = *board.group;
     Port& port = board.ports[0];
     *board.pins.cpu.slept = 0;
-    board.pins.napper->catch_up(port, group.time_of(board.last + 1), group.period, edge - board.last - 2);
-    bool arrived = false;
-    port.edge(group.time_of(edge - 1), group.time_of(edge), arrived);
+    const std::int64_t edges = edge - board.last - 1;
+    std::int64_t awake = board.pins.napper->catch_up(port, group.time_of(board.last + 1), group.period, edges - 1);
+    bool symbol = *port.pins.rx_valid || !*board.pins.idle;
+    port.edge(group.time_of(edge - 1), group.time_of(edge), symbol);
+    awake += symbol;
     *board.pins.clk = 1;
     board.eval(board.state);
+    board.evaluated += awake;
+    board.napped += edges;
     board.last = edge - 1;
 }
 
@@ -79,6 +83,11 @@ void Engine::rouse(Board& board) {
     catch_up(board);
     if (board.naps) wake(board, board.last + 1);
     for (std::size_t i = 0; i < board.wired; ++i) board.ports[i].recall();
+}
+
+std::int64_t Engine::napped(int index) {
+    catch_up(*boards[index]);
+    return boards[index]->napped;
 }
 
 std::uint64_t Engine::symbols(int fiber) {

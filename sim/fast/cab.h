@@ -31,7 +31,8 @@ class Cab : public Napper {
     Rest rest() const override;
     std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
     bool minds(std::uint32_t address) const override;
-    void catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) override;
+    std::int64_t catch_up(Port& port, std::int64_t time, std::int64_t period,
+                          std::int64_t edges) override;
 
   private:
     // The inputs as they were given before an edge: they count from the next edge on.

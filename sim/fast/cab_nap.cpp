@@ -26,7 +26,10 @@ std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
 }
 
 // edge() again and again, but for what stays as it is: accesses, and what interrupts tell.
-__attribute__((flatten)) void Cab::catch_up(Port& port, std::int64_t time, std::int64_t period, std::int64_t edges) {
+__attribute__((flatten)) std::int64_t Cab::catch_up(Port& port, std::int64_t time, std::int64_t period,
+                                                    std::int64_t edges) {
+    std::int64_t awake = 0;
+    bool idle = idle_;
     bool ready = held_.tx_ready;
     int symbol = held_.rx_valid ? held_.rx_payload : -1;
     for (std::int64_t left = edges; left > 0; --left) {
@@ -34,14 +37,17 @@ __attribute__((flatten)) void Cab::catch_up(Port& port, std::int64_t time, std::
         time += period;
         port.ready = port.last_start <= time;
         const int arrives = port.first <= time ? port.receive() : -1;
+        awake += !idle || symbol >= 0 || arrives >= 0;
         const unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
         const unsigned given = wants ? arbitrate(wants) : 0;
         ++slot_;
+        const bool stores = given & FIBER_IN && in_.writer.select;
         if (given & FIBER_IN) data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
         Errors errors;
         out_.edge(write_, data_.words(), given & FIBER_OUT, ready, false);
         in_.edge(write_, read_, given & FIBER_IN, symbol, errors);
         if (!interrupts_.settled()) interrupts_.edge(write_, states(), 0);
+        idle = out_.idle && in_.idle && !stores;
         ready = port.ready;
         symbol = arrives;
     }
@@ -49,6 +55,9 @@ __attribute__((flatten)) void Cab::catch_up(Port& port, std::int64_t time, std::
     held_.tx_ready = ready;
     held_.rx_valid = symbol >= 0;
     if (symbol >= 0) held_.rx_payload = static_cast<std::uint16_t>(symbol);
+    pins_.rx_valid = held_.rx_valid;
+    idle_ = idle;
+    return awake;
 }
 
 bool Cab::minds(std::uint32_t address) const {
