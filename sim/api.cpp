@@ -75,6 +75,11 @@ std::uint8_t* nectar_data(Handle* handle, std::size_t count) {
 
 void nectar_start(Handle* handle, int board, int handler) { handle->engine.start(board, handler); }
 
+// Whether the software of a CPU has an interrupt handler; `words`: the operations that an interrupt begins with.
+void nectar_attach(Handle* handle, int board, int handler, const std::int64_t* words, std::size_t count) {
+    handle->engine.attach(board, handler, words, count);
+}
+
 void nectar_wake(Handle* handle, int board) { handle->engine.wake(board); }
 
 void nectar_halt(Handle* handle, int board) { handle->engine.halt(board); }
@@ -125,8 +130,7 @@ int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;
     Exchange& exchange = handle->exchange;
     if (exchange.operations >= 0) {
-        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes),
-                    exchange.handler);
+        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes));
         exchange.operations = -1;
         exchange.bytes = 0;
     }

@@ -145,7 +145,6 @@ class Word(IntEnum):
     UNTIL = 8  # how far to run, in picoseconds
     OPERATIONS = 9  # how many the software whose turn it was has left; -1: it was nobody's turn
     BYTES = 10  # of its block writes
-    HANDLER = 11  # whether it has an interrupt handler
 
 
 class FaultWord(IntEnum):

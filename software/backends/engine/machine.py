@@ -168,8 +168,13 @@ class EngineMachine:
                 board = exchange[_BOARD]
                 runner = runners[board]
                 try:
-                    operations = runner.interrupt() if code == _INTERRUPT else self._resume(runner)
-                    engine.answer(operations, runner.door.handler is not None)
+                    last = runner.begin() if code == _INTERRUPT else self._step(runner)
+                    words, data = runner.door.take_words()
+                    if last is not None:
+                        words.extend(last)
+                    engine.answer(words, data)
+                    if runner.door.attached_anew:
+                        self._attach(board, runner.door)
                 except BaseException:
                     engine.halt(board)
                     raise
@@ -186,17 +191,22 @@ class EngineMachine:
             else:
                 raise RuntimeError(f"{engine.cpus[exchange[_BOARD]]}: {engine.fault()}")
 
-    def _resume(self, runner):
+    def _step(self, runner):
         """The software whose turn it is goes on with the result of its await."""
         exchange = self.engine.exchange
         result = exchange[_RESULT]
         if result == _NUMBER:
-            return runner.resume(exchange[_LEVEL], exchange[_VALUE])
+            return runner.step(exchange[_LEVEL], exchange[_VALUE])
         if result == _NOTHING:
-            return runner.resume(exchange[_LEVEL])
+            return runner.step(exchange[_LEVEL])
         if result == _BYTES:
-            return runner.resume(exchange[_LEVEL], self.engine.bytes())
-        return runner.resume(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
+            return runner.step(exchange[_LEVEL], self.engine.bytes())
+        return runner.step(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
+
+    def _attach(self, board, door):
+        """Tells the engine of the handler that software has attached."""
+        door.attached_anew = False
+        self.engine.attach(board, door.handler is not None, door.first)
 
     # -- faults (software.machine) -------------------------------------------------------------------
     def plan(self, time_ps, action):
