@@ -62,7 +62,7 @@ double nectar_cost(Handle* handle, int board) {
 
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
 
-// Room for words of operations and for the bytes of block writes.
+// Room for words of operations and for bytes: of block writes, and of a result if they fit.
 std::int64_t* nectar_words(Handle* handle, std::size_t count) {
     if (handle->engine.words.size() < count) handle->engine.words.resize(count);
     return handle->engine.words.data();
@@ -144,7 +144,10 @@ int nectar_run(Handle* handle) {
         exchange.level = cpu.level;
         exchange.result = static_cast<std::int64_t>(cpu.result);
         exchange.number = static_cast<std::int64_t>(cpu.number);
-        if (cpu.result == nectar::Result::BYTES) exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
+        if (cpu.result == nectar::Result::BYTES) {
+            exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
+            if (cpu.bytes.size() <= engine.data.size()) std::copy(cpu.bytes.begin(), cpu.bytes.end(), engine.data.begin());
+        }
         exchange.length = static_cast<std::int64_t>(cpu.bytes.size());
         exchange.address = cpu.error_address;
         exchange.write = cpu.error_write;

@@ -26,7 +26,9 @@ _PACKED = [struct.Struct(f"{OPERATION_WORDS * count}q") for count in range(64)]
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 # Looked up once: enumerations are slow, and these are wanted at every turn.
 _PAUSE = int(Code.PAUSE)
-_UNTIL, _OPERATIONS, _BYTES = map(int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES))
+_UNTIL, _OPERATIONS, _BYTES, _NUMBER, _LENGTH = map(
+    int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.NUMBER, Word.LENGTH)
+)
 
 
 def check_waves(machine, kinds, recorded):
@@ -253,7 +255,10 @@ class Engine:
 
     def bytes(self):
         """What a level gets whose RESULT is BYTES."""
-        return ctypes.string_at(self.exchange[Word.NUMBER], self.exchange[Word.LENGTH])
+        length = self.exchange[_LENGTH]
+        if length <= self._data_room:
+            return self._data[:length].tobytes()
+        return ctypes.string_at(self.exchange[_NUMBER], length)
 
     def fault(self):
         """What has gone wrong, after FAULT."""

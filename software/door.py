@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..hdl.host.numbers import Level, OperationKind
 
-__all__ = ["OperationKind", "Operation", "Awaited", "Door", "BusError", "Runner", "THREAD", "INTERRUPT"]
+__all__ = ["OperationKind", "Operation", "Awaited", "Door", "BusError", "Runner", "STORE", "THREAD", "INTERRUPT"]
 
 #: Level of the kernel and its threads.
 THREAD = int(Level.THREAD)
@@ -52,6 +52,8 @@ _WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK, _NOTE = (
         OperationKind.NOTE,
     )
 )
+#: Kind of the operation ``write``, for ``post``.
+STORE = _WRITE
 _RETURN = Operation(int(OperationKind.RETURN))
 _MASK, _UNMASK = Operation(int(OperationKind.MASK), 0, 0, 1), Operation(int(OperationKind.MASK))
 _SUPERVISOR, _USER = Operation(int(OperationKind.MODE), 0, 0, 1), Operation(int(OperationKind.MODE))
@@ -156,7 +158,7 @@ class Door:
         """Posts operations as numbers, for each its kind, address, size and value, none of them with bytes: several
         in one call, and such as were made before.
 
-        A packet's entries in the fiber-out list are posted so, with an eighth of the calls of ``write``."""
+        A ``write`` of a word is ``STORE, address, 4, value``."""
         if self.spent:
             self._flush()
         self._words.extend(words)

@@ -168,7 +168,19 @@ class EngineMachine:
                 board = exchange[_BOARD]
                 runner = runners[board]
                 try:
-                    last = runner.begin() if code == _INTERRUPT else self._step(runner)
+                    if code == _INTERRUPT:
+                        last = runner.begin()
+                    else:
+                        # Without a method of its own: PRICE_STEP of Python's time for a datagram.
+                        result = exchange[_RESULT]
+                        if result == _NOTHING:
+                            last = runner.step(exchange[_LEVEL])
+                        elif result == _NUMBER:
+                            last = runner.step(exchange[_LEVEL], exchange[_VALUE])
+                        elif result == _BYTES:
+                            last = runner.step(exchange[_LEVEL], engine.bytes())
+                        else:
+                            last = runner.step(exchange[_LEVEL], None, self._bus_error())
                     words, data = runner.door.take_words()
                     if last is not None:
                         words.extend(last)
@@ -187,21 +199,13 @@ class EngineMachine:
                 while plans and plans[0][0] <= engine.time_ps:
                     heappop(plans)[2]()
             elif code == Code.UNHANDLED:
-                raise BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
+                raise self._bus_error()
             else:
                 raise RuntimeError(f"{engine.cpus[exchange[_BOARD]]}: {engine.fault()}")
 
-    def _step(self, runner):
-        """The software whose turn it is goes on with the result of its await."""
+    def _bus_error(self):
         exchange = self.engine.exchange
-        result = exchange[_RESULT]
-        if result == _NUMBER:
-            return runner.step(exchange[_LEVEL], exchange[_VALUE])
-        if result == _NOTHING:
-            return runner.step(exchange[_LEVEL])
-        if result == _BYTES:
-            return runner.step(exchange[_LEVEL], self.engine.bytes())
-        return runner.step(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
+        return BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
 
     def _attach(self, board, door):
         """Tells the engine of the handler that software has attached."""
