@@ -16,7 +16,7 @@ struct Handle {
     Exchange exchange{};
     std::chrono::steady_clock::duration spent{};  // in runs
 
-    explicit Handle(bool sleep) : engine(sleep) { exchange.operations = -1; }
+    explicit Handle(bool sleep) : engine(sleep) { exchange.words = -1; }
 };
 
 }  // namespace
@@ -129,9 +129,10 @@ void nectar_pass(Handle* handle, std::int64_t time) {
 int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;
     Exchange& exchange = handle->exchange;
-    if (exchange.operations >= 0) {
-        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes));
-        exchange.operations = -1;
+    if (exchange.words >= 0) {
+        engine.give(static_cast<std::size_t>(exchange.words) / nectar::OPERATION_WORDS,
+                    static_cast<std::size_t>(exchange.bytes));
+        exchange.words = -1;
         exchange.bytes = 0;
     }
     const auto begun = std::chrono::steady_clock::now();

@@ -21,14 +21,12 @@ from .wiring import TopologyError
 __all__ = ["Engine", "check_waves"]
 
 _FOREVER = 2**63 - 1
-#: Packs so many operations.
-_PACKED = [struct.Struct(f"{OPERATION_WORDS * count}q") for count in range(64)]
+#: Packs so many words of operations.
+_PACKED = [struct.Struct(f"{count}q") for count in range(64 * OPERATION_WORDS)]
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 # Looked up once: enumerations are slow, and these are wanted at every turn.
 _PAUSE = int(Code.PAUSE)
-_UNTIL, _OPERATIONS, _BYTES, _NUMBER, _LENGTH = map(
-    int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.NUMBER, Word.LENGTH)
-)
+_UNTIL, _WORDS, _BYTES, _NUMBER, _LENGTH = map(int, (Word.UNTIL, Word.WORDS, Word.BYTES, Word.NUMBER, Word.LENGTH))
 
 
 def check_waves(machine, kinds, recorded):
@@ -194,6 +192,9 @@ class Engine:
             recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
         self._run = library.nectar_run
+        self._until = None
+        self.exchange[_UNTIL] = _FOREVER
+        self._context = ctypes.c_void_p(handle)  # made once: 2 % of Python's time for a datagram
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
 
@@ -216,8 +217,10 @@ class Engine:
         Returns a Code (as int). After RESUME and INTERRUPT ``answer`` or ``halt`` must come before the next ``run``.
         Clock edges at ``until_ps`` itself are not done.
         """
-        self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
-        code = self._run(self._handle)
+        if until_ps != self._until:
+            self._until = until_ps
+            self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
+        code = self._run(self._context)
         if code == _PAUSE and self._recorder is not None:
             self._recorder.flush()
         return code
@@ -234,14 +237,14 @@ class Engine:
     def answer(self, words, data=b""):
         """What the software has left when it was its turn. ``words``: of each operation kind, address, size, value.
         ``data``: the bytes of all blocks, in which the value of a block is its place."""
-        exchange = self.exchange
-        exchange[_OPERATIONS] = count = len(words) // OPERATION_WORDS
+        count = len(words)
+        self.exchange[_WORDS] = count
         if data:
             size = len(data)
             if size > self._data_room:
                 self._reserve(0, size)
             self._data[:size] = data
-            exchange[_BYTES] = size
+            self.exchange[_BYTES] = size
         try:
             _PACKED[count].pack_into(self._words, 0, *words)
         except (struct.error, IndexError):  # large numbers, or very many operations

@@ -126,17 +126,13 @@ class Door:
         self._words = []  # of what was posted: kind, address, size and value of each operation
         self._data = bytearray()  # of blocks that were posted; the operation's value is where its bytes begin
 
-    def _flush(self):
-        """Posts the spends since the last operation, as one."""
-        self._words.extend((_SPEND, 0, 0, self.spent))
-        self.spent = 0
-
     def take_words(self):
         """For back ends: takes out all operations that were posted. Returns a list of int, for each operation its kind,
         address, size and value; and the bytes of all blocks, in which a block's value is its place."""
-        if self.spent:
-            self._flush()
         words, self._words = self._words, []
+        if self.spent:
+            words += (_SPEND, 0, 0, self.spent)
+            self.spent = 0
         data = self._data
         if data:
             self._data = bytearray()
@@ -160,23 +156,26 @@ class Door:
 
         A ``write`` of a word is ``STORE, address, 4, value``."""
         if self.spent:
-            self._flush()
-        self._words.extend(words)
+            self._words += (_SPEND, 0, 0, self.spent)
+            self.spent = 0
+        self._words += words
 
     def write(self, address, value, size=4):
         """Stores ``size`` (1, 2, 4) bytes of ``value``, big-endian, at an aligned byte address."""
         if size != 4 or address & 3:
             _check(address, size)
         if self.spent:
-            self._flush()
-        self._words.extend((_WRITE, address, size, value))
+            self._words += (_SPEND, 0, 0, self.spent)
+            self.spent = 0
+        self._words += (_WRITE, address, size, value)
 
     def write_block(self, address, data):
         """Stores the bytes of ``data`` at consecutive addresses, one word a cycle at best."""
         if data:
             if self.spent:
-                self._flush()
-            self._words.extend((_WRITE_BLOCK, address, len(data), len(self._data)))
+                self._words += (_SPEND, 0, 0, self.spent)
+                self.spent = 0
+            self._words += (_WRITE_BLOCK, address, len(data), len(self._data))
             self._data += data
 
     def spend(self, cycles):
@@ -190,9 +189,7 @@ class Door:
 
         ``detail`` has 8 bits, ``a`` 32, ``b`` 64 with a sign, ``c`` 31; ``docs/recording.md`` says what they are.
         """
-        if self.spent:
-            self._flush()
-        self._words.extend((_NOTE, kind | detail << 8, a | c << 32, b))
+        self.post((_NOTE, kind | detail << 8, a | c << 32, b))
 
     def mask(self):
         """Holds interrupts off from here on, until ``unmask``."""

@@ -164,7 +164,7 @@ class Interrupts:
             now = await door.now()
             for action in late:
                 action(now)
-        door.spend(self.kernel.costs.interrupt_exit)
+        self.door.spent += self.kernel.costs.interrupt_exit
         if recorded:
             door.note(EventKind.RETURNED)
         self.active = False

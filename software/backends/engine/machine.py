@@ -5,6 +5,7 @@ has a turn.
 """
 
 from heapq import heappop, heappush
+from struct import Struct
 
 from ....hdl.cab.vme.numbers import NODE_MEMORY_BYTES
 from ....hdl.hub.commands import Op
@@ -21,7 +22,9 @@ __all__ = ["EngineMachine"]
 
 # Looked up once: enumerations are slow, and this is done at every turn.
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
-_BOARD, _LEVEL, _RESULT, _VALUE = int(Word.BOARD), int(Word.LEVEL), int(Word.RESULT), int(Word.NUMBER)
+_BOARD = int(Word.BOARD)
+#: BOARD, LEVEL, RESULT and NUMBER of the exchange.
+_TURN = Struct("4q")
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
 
 
@@ -165,28 +168,26 @@ class EngineMachine:
             while code == _PAUSE:
                 code = engine.run(limit)
             if code == _RESUME or code == _INTERRUPT:
-                board = exchange[_BOARD]
+                board, level, result, value = _TURN.unpack_from(exchange)
                 runner = runners[board]
+                door = runner.door
                 try:
                     if code == _INTERRUPT:
                         last = runner.begin()
+                    elif result == _BYTES:
+                        last = runner.step(level, engine.bytes())
+                    elif result == _NUMBER:
+                        last = runner.step(level, value)
+                    elif result == _NOTHING:
+                        last = runner.step(level)
                     else:
-                        # Without a method of its own: PRICE_STEP of Python's time for a datagram.
-                        result = exchange[_RESULT]
-                        if result == _NOTHING:
-                            last = runner.step(exchange[_LEVEL])
-                        elif result == _NUMBER:
-                            last = runner.step(exchange[_LEVEL], exchange[_VALUE])
-                        elif result == _BYTES:
-                            last = runner.step(exchange[_LEVEL], engine.bytes())
-                        else:
-                            last = runner.step(exchange[_LEVEL], None, self._bus_error())
-                    words, data = runner.door.take_words()
+                        last = runner.step(level, None, self._bus_error())
+                    words, data = door.take_words()
                     if last is not None:
-                        words.extend(last)
+                        words += last
                     engine.answer(words, data)
-                    if runner.door.attached_anew:
-                        self._attach(board, runner.door)
+                    if door.attached_anew:
+                        self._attach(board, door)
                 except BaseException:
                     engine.halt(board)
                     raise
