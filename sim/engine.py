@@ -192,9 +192,7 @@ class Engine:
             recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
         self._run = library.nectar_run
-        self._until = None
-        self.exchange[_UNTIL] = _FOREVER
-        self._context = ctypes.c_void_p(handle)  # made once: 2 % of Python's time for a datagram
+        self._context = ctypes.c_void_p(handle)
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
 
@@ -217,9 +215,7 @@ class Engine:
         Returns a Code (as int). After RESUME and INTERRUPT ``answer`` or ``halt`` must come before the next ``run``.
         Clock edges at ``until_ps`` itself are not done.
         """
-        if until_ps != self._until:
-            self._until = until_ps
-            self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
+        self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
         code = self._run(self._context)
         if code == _PAUSE and self._recorder is not None:
             self._recorder.flush()

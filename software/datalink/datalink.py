@@ -116,10 +116,6 @@ class Datalink:
 
     def destination(self, given, what):
         """(CAB ID or list of IDs, number) of the destination ``given`` by a program; see ``software.names``."""
-        if type(given) is tuple and len(given) == 2:  # the common form at once: PRICE_DEST of Python's time
-            cab, number = given
-            if type(cab) is int and type(number) is int and 0 <= number <= 0xFFFF:
-                return given
         return destination(given, what, self.names)
 
     @property
@@ -144,10 +140,6 @@ class Datalink:
             key = order.key if order is not None and len(branches) > 1 else None
             route = self._compiled[destinations] = Route(branches, key, destinations)
         return route
-
-    def known(self, *destinations):
-        """The Route that ``find`` would give, if it need not look for anything; else None."""
-        return None if self.discovery.explored else self._compiled.get(destinations)
 
     async def find(self, *destinations):
         """The same for threads; a CAB that explores looks for what it does not know once more, since it may have
@@ -187,7 +179,8 @@ class Datalink:
         if route.before:
             await self._through(route, self._tree, header, areas, last, done, argument)
             return
-        await self.out.send(route.packet, header, areas, last, done, argument)
+        async with self.out as out:
+            await out.packet(route.packet, header, areas, True, last, done, argument, True)
 
     async def _tree(self, route, header, areas, last, done, argument):
         async with self.out as out:

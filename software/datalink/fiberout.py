@@ -166,58 +166,31 @@ class FiberOut:
 
     async def __aexit__(self, kind, error, trace):
         if kind is not GeneratorExit:  # there nobody would carry out what is awaited
-            await self._leave()
-            return
-        self._between = True
-        self.lock.release()
-
-    async def _leave(self):
-        """Lets go of the lock when all is on the board."""
-        if self._asked:
-            await self.say_late_hello()
-        await self.door.now()
-        while self.posted and self._write_posted():
+            if self._asked:
+                await self.say_late_hello()
             await self.door.now()
+            while self.posted and self._write_posted():
+                await self.door.now()
         self._between = True
         self.lock.release()
 
     # -- writing the list ----------------------------------------------------------------------------
-    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None):
+    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None, alone=False):
         """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then
         *close all*.
 
         ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then
         may it be left uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after
-        all of it has left. Returns when all is in the list. The caller holds the lock. Raises MessageTooLong for more
-        than the list could hold at once."""
+        all of it has left. ``alone``: no connection stands, and nothing has been written since the lock was taken, so
+        that posted packets may go first. Returns when all is in the list. The caller holds the lock. Raises
+        MessageTooLong for more than the list could hold at once."""
         need = len(opens) + len(areas) + 2
-        if self._free < need:
-            await self._make_room(need)
-        self._fill(header, areas, close, self._open(need, opens, last), done, argument)
+        if self._free < need or alone and self.posted:
+            await self._make_room(need, alone)
+        counted = self._open(need, opens, last)
+        self._fill(header, areas, close, counted, done, argument)
         if not self.watch.on:
             await self.watch.start()
-
-    async def send(self, opens, header, areas, last, done, argument):
-        """Takes the lock, writes a packet, lets go of the lock; parameters as of ``packet``.
-
-        The same as ``async with``, with one coroutine in place of four: PRICE_SEND of Python's time for a datagram."""
-        lock = self.lock
-        if lock.holder is not None:
-            await lock.acquire()
-        else:
-            lock.holder = self.kernel.current
-        self._between = False
-        try:
-            need = len(opens) + len(areas) + 2
-            if self._free < need or self.posted:
-                await self._make_room(need, True)
-            self._fill(header, areas, True, self._open(need, opens, last), done, argument)
-            if not self.watch.on:
-                await self.watch.start()
-        except BaseException as error:
-            await self.__aexit__(type(error), error, None)
-            raise
-        await self._leave()
 
     def post(self, opens, header, areas, done=None, argument=None):
         """Writes a packet like ``packet``, at once if nobody holds the lock and there is room, else as soon as may be;
@@ -281,7 +254,6 @@ class FiberOut:
         place = self._headers[self._header]
         self._header = (self._header + 1) % _HEADERS
         door.write_block(place, header)
-        # One call of the door for all entries: PRICE_FILL of Python's time for a datagram.
         entries = [STORE, _ADDRESS, 4, place, STORE, _AREA, 4, HEADER_BYTES | _START]
         for address, length in areas:
             entries += (STORE, _ADDRESS, 4, address, STORE, _AREA, 4, length)
@@ -314,8 +286,7 @@ class FiberOut:
             await self.watch.start()
 
     async def _make_room(self, need, alone=False):
-        """Waits until ``need`` entries of the list are free. ``alone``: no connection stands, and nothing has been
-        written since the lock was taken, so that posted packets may go first."""
+        """Waits until ``need`` entries of the list are free. ``alone`` as for ``packet``."""
         _fits(need)
         while True:
             status = await self.door.read(_STATUS)
@@ -382,10 +353,7 @@ class FiberOut:
         known = self._between or self._asked and self.still
         if known:
             self._free = status & _FREE  # before ``_look``: what it calls may write
-        if (status >> _SENT_LOW) - self._sent & 0xFF:
-            self._look(status)
-        else:
-            self._status = status
+        self._look(status)
         if self._between and self.posted:
             self._write_posted()
         if self._asked and known:

@@ -191,9 +191,6 @@ class Memory:
     def store(self, address, data):
         """As ``write``, at any address: nothing but the board looks whether it may be done."""
         self.door.spent += (len(data) + 3 >> 2) * self.kernel.costs.copy_word
-        if address % _PIECE + len(data) <= _PIECE:
-            self.door.write_block(address, data)
-            return
         for start, end in _pieces(address, len(data)):
             self.door.write_block(address + start, data[start:end])
 

@@ -141,8 +141,7 @@ class Datagram:
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
-        if kernel.current.pending is not None:
-            kernel.check_pending()
+        kernel.check_pending()
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else tuple(areas_of(data, self.memory, admit=self.memory.admit_remote))
         length = len(data) if own else sum(size for _, size in areas)
@@ -171,10 +170,7 @@ class Datagram:
             if fetch is not None:
                 self.memory.free(fetch.block)
             return
-        route = self.datalink.known(cabs) if type(cabs) is int else None
-        stream = self._streams.get(cabs) if route is not None else None
-        if stream is None:
-            route, stream = await self._way(cabs)
+        route, stream = await self._way(cabs)
         if len(areas) > route.areas:
             raise MessageTooLong(
                 f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at "
@@ -186,7 +182,7 @@ class Datagram:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
         if not self.datalink.options.circuits:
             switching = Switching.PACKET
-        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length) if kernel.door.groups else 0
+        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length)
         kernel.door.spent += kernel.costs.datagram_send
         done = block = None
         if own and length:
@@ -217,8 +213,7 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
-            if noted:
-                self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
+            self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
             datalink, door = self.datalink, self.kernel.door
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
