@@ -1,7 +1,7 @@
 """Host time of the software of CABs, which is Python: what ``nectar bench python`` measures.
 
-Compared with the host time of the engine's core for the same datagrams, from the call of the send until the receiver has
-freed the message, on fast boards, in one thread."""
+Compared with the host time of the engine's core for the same datagrams, from the call of the send until the receiver
+has freed the message, on fast boards, in one thread."""
 
 import statistics
 
