@@ -104,7 +104,7 @@ class Door:
         The recorder's; None without one.
     spent : int
         CPU cycles that have been spent behind all that was posted. ``spent += n`` is ``spend(n)`` of a number that is
-        certainly not negative, and 2 % of Python's time for a datagram cheaper.
+        certainly not negative, without a call: 18 of the 374 calls that a datagram took in Python were of ``spend``.
     handler, first
         See ``attach``.
     attached_anew : bool
