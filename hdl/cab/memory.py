@@ -146,7 +146,8 @@ class DataMemory(wiring.Component):
         """Whose turn it is; then what is read, and a cycle later what is written: what is read in that cycle is
         taken from there."""
         m = Module()
-        # Whatever a block RAM reads of a word that is being written, it does not count.
+        # What a block RAM reads of a word that is being written is not used. If synthesis did not know that, the
+        # memory would take 167 flip-flops instead of 85.
         m.submodules.memory = data = memory.Memory(shape=WORD_BITS, depth=self.words, init=[], attrs={"no_rw_check": 1})
         write = data.write_port(granularity=8)
         read = data.read_port()

@@ -141,6 +141,8 @@ class Protection(wiring.Component):
         """Table, registers, record."""
         m = Module()
         places = self.domains * self.pages // _LANES
+        # No place is read while it is written. If synthesis did not know that, protection with four
+        # domains of 256 pages would take 107 LUTs instead of 89.
         m.submodules.memory = table = memory.Memory(
             shape=_RIGHT_BITS * _LANES, depth=places, init=[], attrs={"no_rw_check": 1}
         )

@@ -14,13 +14,26 @@
     symbol_decoder --> reply_buffer -----> reply_bus -----------------|----------------+
         |                                                             |
         v                                                             |
-    input_queue (and bypass, past an empty queue)                     |
+    input_queue (modern: and bypass)                                  |
         |                                                             |
         v                                                             |
       head ------------------------------> crossbar --> crossbar_register or skid_buffer
 
+The last two, and ``reply_sender``, are parts of ``output_port``. The registers on the way of a symbol that is at the
+pins in cycle c; nothing else is in the port or at the output:
+
+=====  ===================================  ===================================
+cycle  *prototype*                          *modern*
+=====  ===================================  ===================================
+c + 1  ``input_register``                   ``input_register``
+c + 2  memory of ``input_queue``            first place of ``bypass``
+c + 3  read register of ``input_queue``     output register of ``output_port``
+c + 4  ``crossbar_register``
+c + 5  output register of ``output_port``
+=====  ===================================  ===================================
+
 Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
-tells ``output_port`` to send one.
+tells ``output_port`` to send one. The ready bit is in ``output_port``, of the output whose start clears it.
 
 **The way of a command for this HUB.** ``head`` takes it out of the queue; in the profile *modern* ``symbol_decoder``
 offers it to ``head`` directly while the queue is empty. The next stages are in ``control``. The answer leaves through
@@ -36,10 +49,13 @@ the port at which the command arrived::
 ``status_table`` is told directly by ``head`` (*close*, *close mine*, *close all reply*), by ``output_port`` (*close
 all*), and by ``reply_bus`` (the reply to *close all reply*).
 
+Three words are kept apart. The *response* goes from ``control`` to the port that gave the command. The *answer* is made
+of it by ``head``, for the fiber. A *reply* is what is on a fiber: the answer of this HUB or another one.
+
 **Where to begin:**
 
 1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: the data and the wires between the parts.
-   ``profile``: the number of registers in the way.
+   ``profile``: the number of registers on the way. Control codes and IDs are in ``nectar.hdl.link.symbol``.
 2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``entry`` (the content of the queue),
    ``input_queue`` and ``bypass``. Then ``head``, which passes symbols on and takes commands out. ``input_port`` wires
    these parts together. ``output_port`` is the other side, with ``crossbar_register`` or ``skid_buffer``, and
@@ -58,10 +74,12 @@ all*), and by ``reply_bus`` (the reply to *close all reply*).
 1. ``head`` takes the command out of the queue, asks (``request_valid``, in its state EXECUTE), and waits for the
    decision (state WAIT).
 2. ``controller`` checks the request in ``Controller._check``, where it is decided what happens: the status table shows
-   the output in use (``idle`` is 0), so the request cannot be granted (``grants`` is 0); it may wait (``waits`` is 1),
-   so it is not refused either (``now`` is 0). A request with neither takes no part in the pick
-   (``Controller._decide``).
+   the output in use (``idle`` is 0), so the request cannot be granted (``grants`` is 0). An *open with retry* may wait
+   (``waits`` is 1, from ``Controller._classify``), so it is not refused either (``now`` is 0). A request with neither
+   takes no part in the pick (``Controller._decide``).
 3. The request stays in ``asking`` and is checked again in each cycle.
-4. When the output is free, ``grants`` becomes 1, and the request is granted in its turn. When ``head`` says
-   ``give_up``, since the watchdog has expired or the queue was emptied, ``now`` becomes 1, and the request is refused.
+4. When the output is free, ``grants`` becomes 1, and the request is granted in its turn. If another decision takes the
+   output in the cycle of its pick (``hit``), the pick is in vain, and the request waits on. When ``head`` says
+   ``give_up``, since the watchdog has expired or the queue was emptied, or when the output is disabled (``usable`` is
+   0), ``now`` becomes 1, and the request is refused.
 """

@@ -17,7 +17,7 @@ class ControlPort(wiring.Signature):
     Members
     -------
     request, request_valid : Out(Request), Out(1)
-        A command for the controller; valid for one cycle. ``request`` holds until the response.
+        A command for the controller. ``request_valid`` lasts one cycle; ``request`` stays until the response.
     give_up : Out(1)
         The controller shall refuse the request that waits, unless it can grant the request at once.
     resume : In(1)

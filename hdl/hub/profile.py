@@ -1,4 +1,4 @@
-"""Profiles of the HUB: how many registers stand in the way of a symbol and of a command.
+"""Profiles of the HUB: how many registers are on the way of a symbol and of a command.
 
 Plain Python that imports nothing of the hardware. Source: "The Design of Nectar" (1989), section 4: 10
 cycles for set-up and transfer, 5 for transfer. ``modern`` is ours.

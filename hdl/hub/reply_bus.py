@@ -6,7 +6,7 @@ bus, and the hellos of neighbours that travel on it, are ours (``docs/hub.md``, 
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,7 +76,7 @@ class _Signals:
         self.out_origin = Signal(ports, reset_less=True)
         self.routed = Signal(reset_less=True)  # the reply goes somewhere
         self.nowhere = Signal(reset_less=True)  # the reply should go somewhere, and cannot
-        self.target = Signal(ports, reset_less=True)  # the port to which it goes, one-hot
+        self.target = Signal(range(ports), reset_less=True)  # the port to which it goes
 
 
 class ReplyBus(wiring.Component):
@@ -158,7 +158,6 @@ class ReplyBus(wiring.Component):
         m.d.comb += self.busy.eq((s.place != 0) | (s.read_place != 0) | (s.out_place != 0) | s.asks.any())
         if platform == "formal":
             self.probes = s
-            m.d.comb += Assert((s.target & (s.target - 1))[: self.ports] == 0, "a reply goes to one port")
         return m
 
     def _pick(self, m, s):
@@ -224,7 +223,7 @@ class ReplyBus(wiring.Component):
                 s.greeted.eq(s.greets),
                 s.routed.eq(s.greets | ~s.hello & s.connected),
                 s.nowhere.eq(~s.greets & ~s.hello & ~s.connected),
-                s.target.eq(1 << Mux(s.greets, s.index, _chosen(s.read_origin, self.owner))),
+                s.target.eq(Mux(s.greets, s.index, _chosen(s.read_origin, self.owner))),
             ]
             with m.If(s.greets):
                 m.d.sync += s.out.eq(Mux(s.read_asking, HELLO_ASK, HELLO))
@@ -237,9 +236,9 @@ class ReplyBus(wiring.Component):
         room = Signal()
         fits = Signal()
         m.d.comb += [
-            room.eq((s.target & ~self.full).any()),
+            room.eq(~self.full.bit_select(s.target, 1)),
             goes.eq(s.routed & ((s.out_place == 1) | (s.out_place != 0) & fits)),
-            self.push.eq(Mux(goes, s.target, 0)),
+            self.push.eq(goes << s.target),
             self.byte.eq(s.out),
             self.place.eq(s.out_place),
             self.no_route.eq(Mux((s.out_place == 1) & s.nowhere, s.out_origin, 0)),

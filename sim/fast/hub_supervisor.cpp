@@ -9,7 +9,7 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr std::int64_t LOOK = 2, ACT = 4, FLAGS = 5, RECORD = 8, NEXT = 9;
+constexpr std::int64_t LOOK = 2, ACT = 4, RECORD = 8, NEXT = 9;
 
 bool is_forced(std::uint8_t op) {
     switch (op) {
@@ -31,12 +31,6 @@ void Hub::supervise() {
         switch (now_ - work_.begin) {
             case LOOK: look(work_); break;
             case ACT: carry_out(work_); break;
-            case FLAGS: {
-                Order& order = work_.order;
-                const bool shows = selected_ == static_cast<std::uint8_t>(hub::Select::FLAGS);
-                if (order.op == hub::MONITOR_READ_REPLY && shows) order.value = flags(order.param);
-                break;
-            }
             case RECORD:
                 if (work_.enters) {
                     record_.decision(hub::Event::OPENED, work_.order.port, work_.order.param & 0x7Fu);

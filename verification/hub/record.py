@@ -66,13 +66,22 @@ class Judge:
                 yield self.late(item, event)
         assert not waiting, f"{waiting} not recorded"
 
+    def _before(self, time, earliest):
+        """The first cycle from ``earliest`` on from which only decisions are written up to ``time``."""
+        while time > earliest and time - 1 in self.first:
+            time -= 1
+        return time
+
     def _turns(self, item, event):
-        """When it may have been the turn of what was recorded as ``event``: then only decisions delay it. What is
-        left out frees its turn."""
-        turn = event.time
-        while turn > item.time and turn - 1 in self.first:
-            turn -= 1
-        return [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
+        """When the time-out that was recorded as ``event`` may have been chosen. From then on it waits for decisions,
+        and for the one event that had been chosen before. What is left out frees its turn."""
+        turn = self._before(event.time, item.time)
+        turns = [turn, *(time + 1 for time in range(turn, event.time) if time in self.replacing)]
+        ahead = turn - 1
+        if ahead >= item.time and ahead in self.written:
+            early = self._before(ahead, item.time)
+            turns += [early, early + 1]
+        return turns
 
     def time_outs(self, told, events):
         """How late the time-outs of one input were, a list; None if ``events`` do not tell of those ``told``."""

@@ -197,13 +197,9 @@ class Controller(wiring.Component):
         )
         grants, enters, takes = (Signal(name=f"{name}_{i}") for name in ("grants", "enters", "takes"))
         here = Signal(name=f"here_{i}")  # the decision of the cycle before is about the same output
-        # Ports whose commands name the same output, as of the cycle before. To compare with the output of the decision
-        # would be a level of logic more, and with 16 ports 490 LUTs and 120 flip-flops less, with 8 ports 75 and 30.
-        alike = Signal(self.ports, name=f"alike_{i}")
-        m.d.sync += alike.eq(Cat(index == other.param[: index_bits(self.ports)] for other in self.request))
         m.d.comb += [
             has.eq(s.opens[i] & mine),
-            here.eq((s.picked & alike).any()),
+            here.eq(index == s.named),
             s.opened_here[i].eq(here & s.opens_now),
             s.locked_here[i].eq(here & s.locks_now),
             lasts.eq(
@@ -221,8 +217,10 @@ class Controller(wiring.Component):
             usable.eq((self.enabled & place & ~(1 << i)).any()),
             unknown.eq(is_absent(request.param, self.ports)),
         ]
-        # What is granted whatever was decided in the last cycles, and what if it has not taken the output. That is
-        # known late in the cycle.
+        # ``surely``: granted whatever was decided before. ``if_idle``, ``if_free``: an open, a lock granted unless the
+        # decision of the last cycle has taken the output, which is known late in the cycle. ``lasts``: an earlier
+        # decision has taken the output, and the tables do not show it yet. ``now``: decided at once, granted or not. A
+        # request that is neither granted nor decided at once waits.
         m.d.comb += [
             fits.eq(s.asking[i] & usable & ~unknown & (ready | ~s.tests[i] | s.locks[i])),
             has_still.eq(fits & s.opens[i] & mine),
@@ -250,8 +248,8 @@ class Controller(wiring.Component):
     def _decide(self, m, s):
         """Cycle d: picks one of the requests that were checked in the cycle before, and enters its connection.
 
-        The ports that were picked in the two cycles before are left out: it is known too late that a pick counts to
-        keep the port from being checked again."""
+        The ports that were picked in the two cycles before are left out: whether a pick counts is known too late to
+        stop the next check of that port."""
         m.d.comb += [
             s.turns.asks.eq(s.either & ~s.picked & ~s.picked_before & ~s.frozen.replicate(self.ports)),
             s.turns.back.eq(s.picked.any() & ~s.decided.any()),

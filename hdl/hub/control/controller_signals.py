@@ -44,7 +44,7 @@ class ControllerSignals:
         self.turns = Arbiter(ports)
         self.hit = Signal(ports)  # the decision of the cycle before has taken the output
 
-        # The pick of the cycle before, and what it means if a port is the one that was picked.
+        # The pick of the cycle before; then for each port what its pick means, if the port is the picked one.
         self.picked = Signal(ports)
         self.counts = Signal(ports)  # the pick is not in vain
         self.was_done = Signal(ports)  # the request is granted
@@ -53,13 +53,13 @@ class ControllerSignals:
         self.takes_lock = Signal(ports)
         self.supervisor = Signal(ports)  # it is a supervisor command from a port that may give one
 
-        # The decision: its port, one-hot; the same if it opens, if it locks; whether it opens, locks; its output.
-        self.decided = Signal(ports)
-        self.opening_now = Signal(ports)
-        self.locking_now = Signal(ports)
+        # The decision.
+        self.decided = Signal(ports)  # its port, one-hot
+        self.opening_now = Signal(ports)  # the same if it opens
+        self.locking_now = Signal(ports)  # the same if it locks
         self.opens_now = Signal()
         self.locks_now = Signal()
-        self.named = Signal(bits)
+        self.named = Signal(bits)  # number of the output
         self.opened_here = Signal(ports)  # it opens the output that the request of this port names
         self.locked_here = Signal(ports)
         self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting

@@ -52,7 +52,7 @@ def SupervisorCommand(ports):
 
 
 class ResponseUnit(wiring.Component):
-    """Looks up the answer to a command, and sends the response to the command's port.
+    """Looks up the result of a command, and sends it, the response, to the command's port.
 
     Parameters
     ----------

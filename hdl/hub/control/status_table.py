@@ -1,7 +1,7 @@
 """Status table: which input each output listens to.
 
-The table is kept twice, as the paper's figure suggests. Per input it holds the mask of its outputs, which the crossbar
-and the commands obey. Per output it holds, a cycle later, the number of its input: for replies, for questions, and for
+The table is kept twice, as the paper's figure suggests. For each input it holds the mask of the outputs, which the
+crossbar and the commands obey. For each output it holds the number of the input: for replies, for questions, and for
 the selectors of a crossbar that is not ``late``.
 
 Source: "The Design of Nectar" (1989), section 4.1.
@@ -46,16 +46,16 @@ class StatusTable(wiring.Component):
     targets : Out(ports).array(ports)
         For each input: the mask of the outputs connected to it.
     connected, owner : Out(ports), Out(index).array(ports)
-        ``connected``: outputs that are in use. ``owner``: for each of them the number of its input. Both show the
-        ``targets`` of the cycle before.
+        ``connected``: outputs that are in use. ``owner``: for each of them the number of its input; for the others the
+        number of the last input.
     ended : Out(ports)
         Outputs that were in use in the cycle before and are not in use any more.
 
     Timing
     ------
-    A connection that is entered or closed in cycle t shows in ``targets`` in cycle t + 1, in ``connected`` and
-    ``owner`` in t + 2; one that is entered shows in all of them in t + 1. Closing wins over entering. ``mine``
-    belongs to ``named`` in the same cycle.
+    A connection that is entered in cycle t shows in ``targets``, ``connected`` and ``owner`` in cycle t + 1. A
+    connection that is closed in cycle t has left ``targets`` in t + 1 and ``connected`` in t + 2. Closing wins over
+    entering. ``mine`` belongs to ``named`` in the same cycle.
 
     Raises
     ------

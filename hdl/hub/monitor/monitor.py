@@ -197,11 +197,13 @@ class Monitor(wiring.Component):
         ]
 
     def _show_flags(self, m, s):
-        """Cycle t + 1: the flags of a port, for t + 2."""
+        """Cycle t + 1: the flags of a port, for t + 2. The flags are those of cycle t: what tells them is far away."""
         port = s.offset[: index_bits(self.ports)]
+        flags = [Signal(_FLAG_BITS, name=f"flags_{n}_before", reset_less=True) for n in range(self.ports)]
         m.d.sync += [
+            *(ours.eq(theirs) for ours, theirs in zip(flags, self.flags)),
             s.shows_flags.eq((s.select == Select.FLAGS) & ~is_absent(s.offset, self.ports)),
-            s.flags.eq(Cat(Cat(flag[bit] for flag in self.flags).bit_select(port, 1) for bit in range(_FLAG_BITS))),
+            s.flags.eq(Cat(Cat(flag[bit] for flag in flags).bit_select(port, 1) for bit in range(_FLAG_BITS))),
         ]
 
     def _show_identity(self, m, s):

@@ -64,8 +64,9 @@ class Head(wiring.Component):
     entry, own, valid, pop : In(9), In(1), In(1), Out(1)
         The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
     offer, offered, clean, way, accept : In(1), In(Request), In(1), Out(1), Out(1)
-        A command that may be taken without the queue; that nothing waits in front of it nor is ``valid``; that one
-        would be taken, since the way was ``clean`` in the cycle before, and that it is.
+        A command that is taken past the queue. ``offer``: there is such a command, ``offered``. ``clean``: nothing
+        waits in front of it, and nothing is ``valid``. ``way``: a command would be taken, since ``clean`` was 1 in the
+        cycle before. ``accept``: the command is taken.
     halt : In(1)
         The queue was emptied in the cycle before: nothing is ``valid`` in this cycle, no command is accepted, and a
         command that waits, or of which a part was taken, is given up.

@@ -94,8 +94,8 @@ class OutputPort(wiring.Component):
     comes there when the output register is loaded; and, behind a register, for a symbol that finds the output register
     taken. ``space`` depends on registers only; a stream flows without gaps.
 
-    A start clears the ready bit in the cycle in which the start is first at ``tx``. A ready signal that arrives in this
-    cycle, or in the cycle of a ``ready_clear``, loses.
+    A start that is first at ``tx`` in cycle t clears the ready bit, which is 0 from t + 1 on; ``ready`` is 0 in t, too.
+    A ready signal that arrives in cycle t, or in the cycle of a ``ready_clear``, loses.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class _Signals:
 
         # The command.
         self.named = Signal(reset_less=True)  # if the symbol is an ID: it is this HUB's
-        self.for_all = Signal(reset_less=True)  # if the symbol is an ID: it is the ID that no HUB has
+        self.for_all = Signal(reset_less=True)  # if the symbol is an ID: it is ANY_HUB, which no HUB has as its own
         self.op = Signal(8, reset_less=True)
         self.for_any = Signal(reset_less=True)  # any HUB may take the command
         self.never = Signal(reset_less=True)  # the command is a close all
@@ -223,7 +223,7 @@ class SymbolDecoder(wiring.Component):
         """The number of symbols of a command that have arrived before this cycle, 0 outside of a command; and whether
         neither a command nor a reply is under way."""
         kind = self.kind
-        ended = Signal()  # nor is one if this symbol is not the first of one, nor a start or an end of packet
+        ended = Signal()  # behind this symbol none is under way, unless the symbol begins one
         next_place = Signal(range(COMMAND_LENGTH))
         with m.If(~self.enabled):
             m.d.comb += next_place.eq(0)

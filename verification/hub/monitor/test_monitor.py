@@ -262,6 +262,21 @@ async def flags_and_identity_are_shown(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def flags_are_those_of_the_cycle_of_the_question(dut):
+    """docs/monitor.md: the ports' state as it is when asked, though it changes in every cycle."""
+    watcher = Watcher(dut)
+    await watcher.start()
+    asked = []
+    for _ in range(300):
+        flags, offset = [random.getrandbits(6) for _ in range(watcher.ports)], random.randrange(watcher.ports)
+        asked.append(flags[offset])
+        shown = await watcher.cycle(
+            select=Select.FLAGS, offset=offset, **{f"flags__{n}": value for n, value in enumerate(flags)}
+        )
+        assert len(asked) <= LATENCY or shown == asked[-1 - LATENCY]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def a_counter_shows_all_its_bits(dut):
     """docs/monitor.md: 16 bits, 65535 in the end; that takes so long that only small HUBs have it."""
     watcher = Watcher(dut)

@@ -2,7 +2,7 @@
 (docs/monitor.md, "Record")."""
 
 import random
-from itertools import combinations
+from itertools import combinations, product
 
 import cocotb
 import pytest
@@ -74,6 +74,11 @@ class Watcher:
                 self.high = high
             events.append(event._replace(time=event.time | self.high << TIME_BITS))
         return events
+
+    def opposites(self):
+        """Two decisions that differ in each bit that a decision may have."""
+        source, output = random.randrange(128), random.randrange(128)
+        return (Event.REFUSED, source, output), (Event.UNLOCKED, source ^ 127, output ^ 127)
 
     def traffic(self, rate):
         """What a HUB might do in a cycle: a decision, and what ends."""
@@ -193,27 +198,29 @@ async def an_end_that_still_waits_is_left_out_when_a_new_connection_begins(dut):
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def what_is_left_out_is_the_end_at_that_output_alone(dut):
-    """docs/monitor.md: while TIMED_OUT is written before it, each CLOSED and UNLOCKED waits; then its output, or
-    another, is taken anew."""
+    """docs/monitor.md: while TIMED_OUT or decisions are written before it, each CLOSED and UNLOCKED waits; then its
+    output, or another, is taken anew."""
     watcher = Watcher(dut)
     await watcher.lockstep.start()
     for ended, begun in REPLACED_BY.items():
         pairs = [(output, taken) for output in range(watcher.ports) for taken in range(watcher.ports)]
         for output, taken in random.sample(pairs, min(len(pairs), 40)):
-            for gap, busy in (*((gap, False) for gap in range(5)), (0, True)):
+            for gap, other in product(range(5), (None, Event.TIMED_OUT, Event.SUPERVISOR)):
                 await watcher.cycle(start=1)
-                pulses = [(Event.TIMED_OUT, port) for port in range(watcher.ports)] if busy else []
+                pulses = [(other, port) for port in range(watcher.ports)] if other == Event.TIMED_OUT else []
                 for step in range(6):
+                    decision = (other, 1, 1) if other == Event.SUPERVISOR and step < gap else None
                     await watcher.cycle(
-                        (begun, 1, taken) if step == gap else None, [*pulses, (ended, output)] if step == 0 else []
+                        (begun, 1, taken) if step == gap else decision,
+                        [*pulses, (ended, output)] if step == 0 else [],
                     )
                 for _ in range(watcher.ports):
                     await watcher.cycle()
-                kinds = [event.kind for event in await watcher.drain() if event.kind != Event.TIMED_OUT]
+                kinds = [event.kind for event in await watcher.drain() if event.kind != other]
                 if taken != output:
                     assert sorted(kinds) == sorted([begun, ended])
                 else:
-                    assert kinds == [begun] or gap and kinds == [ended, begun], (gap, kinds)
+                    assert kinds == [begun] or gap and not other and kinds == [ended, begun], (gap, other, kinds)
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
@@ -247,13 +254,14 @@ async def a_decision_waits_until_the_loss_is_told(dut):
     came earlier is lost. A decision is written three cycles after it was given, and room shows a cycle late."""
     watcher = Watcher(dut)
     await watcher.lockstep.start()
-    for early in (*range(-3, 5), 2, 2, 2):  # cycles before the first that is taken out
+    decisions = watcher.opposites()
+    for turn, early in enumerate((*range(-3, 5), 2, 2)):  # cycles before the first that is taken out
         await watcher.cycle(start=1)
         for n in range(EVENT_DEPTH + 3):
             await watcher.cycle((Event.REFUSED, n % 128, 5))
         for _ in range(4):
             await watcher.cycle()
-        decision = Event.REFUSED, random.randrange(128), random.randrange(128)
+        decision = decisions[turn % 2]
         for step in range(-4, 6):
             await watcher.cycle(decision if step == -early else None, pop=0 <= step < 5)
         for _ in range(4):
@@ -375,7 +383,7 @@ async def time_goes_on_behind_its_18_bits(dut):
     for late in (
         end - 40,
         end - 41,
-        100,
+        101,
     ):  # WRAP is written in an even and in an odd cycle, with all bits of the time set and with few
         cycle = watcher.begin + (watcher.high + 1) * end + late
         await watcher.lockstep.rest(cycle - watcher.lockstep.cycles)
@@ -394,19 +402,18 @@ async def that_the_time_wrapped_and_that_events_are_missing_is_told_before_the_n
     """docs/monitor.md: WRAP, then LOST, then the decision that waited for both, as it was given."""
     watcher = Watcher(dut)
     await watcher.lockstep.start()
-    await watcher.cycle(start=1)
-    for n in range(EVENT_DEPTH + 10):
-        await watcher.cycle((Event.REFUSED, n % 128, 5))
-    await watcher.lockstep.rest(1 << TIME_BITS)
-    for _ in range(10):
-        await watcher.take()
-    decision = Event.REFUSED, random.randrange(128), random.randrange(64, 128)
-    await watcher.cycle(decision)
-    for _ in range(6):
-        await watcher.cycle()
-    events = await watcher.drain()
-    assert len(events) == EVENT_DEPTH - 10 + 3
-    assert [event[1:] for event in events[-3:]] == [(Event.WRAP, 0, 1), (Event.LOST, 0, 0), decision]
+    for decision in watcher.opposites():
+        await watcher.cycle(start=1)
+        for n in range(EVENT_DEPTH + 10):
+            await watcher.cycle((Event.REFUSED, n % 128, 5))
+        await watcher.lockstep.rest(1 << TIME_BITS)
+        for step in range(-4, 6):  # it comes just when there is room again
+            await watcher.cycle(decision if step == -2 else None, pop=0 <= step < 5)
+        for _ in range(4):
+            await watcher.cycle()
+        events = await watcher.drain()
+        assert len(events) == EVENT_DEPTH - 5 + 3
+        assert [event[1:] for event in events[-3:]] == [(Event.WRAP, 0, 1), (Event.LOST, 0, 0), decision]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

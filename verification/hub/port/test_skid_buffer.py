@@ -50,7 +50,7 @@ def stimulus(push, take, ended=0.0):
         "push": model.space and random.random() < push,
         "pop": random.random() < take,
         "ended": random.random() < ended,
-        "beat": random.choice([Control.START, Control.END, random.getrandbits(8), random.getrandbits(8)])
+        "beat": random.choice([Control.START, Control.END, Control.COMMAND, *random.randbytes(2)])
         | random.getrandbits(1) * CLOSES,
     }
 
