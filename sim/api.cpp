@@ -147,7 +147,9 @@ int nectar_run(Handle* handle) {
         exchange.number = static_cast<std::int64_t>(cpu.number);
         if (cpu.result == nectar::Result::BYTES) {
             exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
-            if (cpu.bytes.size() <= engine.data.size()) std::copy(cpu.bytes.begin(), cpu.bytes.end(), engine.data.begin());
+            if (cpu.bytes.size() <= engine.data.size()) {
+                std::copy(cpu.bytes.begin(), cpu.bytes.end(), engine.data.begin());
+            }
         }
         exchange.length = static_cast<std::int64_t>(cpu.bytes.size());
         exchange.address = cpu.error_address;
