@@ -164,10 +164,12 @@ double nectar_seconds(Handle* handle) { return std::chrono::duration<double>(han
 
 std::int64_t nectar_evaluated(Handle* handle, int board) { return handle->engine.evaluated(board); }
 
+std::int64_t nectar_napped(Handle* handle, int board) { return handle->engine.napped(board); }
+
 std::int64_t nectar_skipped(Handle* handle, int board) { return handle->engine.skipped(board); }
 
 std::int64_t nectar_symbols(Handle* handle, int fiber) {
-    return static_cast<std::int64_t>(handle->engine.senders[fiber]->count);
+    return static_cast<std::int64_t>(handle->engine.symbols(fiber));
 }
 
 // What has been recorded since nectar_records_clear: bytes, and how many.

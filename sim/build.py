@@ -79,6 +79,7 @@ _CORE = [
     "engine_software.cpp",
     "faults.cpp",
     "fst.cpp",
+    "naps.cpp",
     "node_memory.cpp",
     "processor.cpp",
     "recorder.cpp",
@@ -142,7 +143,7 @@ class Build:
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
         sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", "parts.py", "statements.py")]
         self.ours = digest(*texts(sources), numbers.header())
-        beside = [_HERE / "board.h", _HERE / "mask.h", *sorted(_FAST.glob("*"))]
+        beside = [*(_HERE / name for name in ("board.h", "faults.h", "mask.h", "port.h")), *sorted(_FAST.glob("*"))]
         self.quick = digest(*texts(file for file in beside if file.is_file()), numbers.header()) if self.fast else ""
         self.compiler = None
 

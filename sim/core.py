@@ -52,6 +52,7 @@ _FUNCTIONS = {
     "seconds": (ctypes.c_double, ctypes.c_void_p),
     "evaluated": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "skipped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
+    "napped": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "symbols": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int),
     "records": (ctypes.c_void_p, ctypes.c_void_p),
     "records_size": (ctypes.c_size_t, ctypes.c_void_p),

@@ -10,6 +10,8 @@ namespace {
 
 // Ticks for which a board does not sleep behind what is no status nibble on its lines.
 constexpr std::int64_t SETTLING_TICKS = 4;
+// Groups of events that do not tell when symbols are sent or what boards do.
+constexpr unsigned OF_SOFTWARE = static_cast<unsigned>(EventGroup::MESSAGES) | static_cast<unsigned>(EventGroup::CPU);
 // Steps between two looks at the host's clock.
 constexpr int STEPS = 256;
 constexpr std::chrono::milliseconds SLICE{50};
@@ -106,6 +108,7 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
 }
 
 void Engine::begin(unsigned groups) {
+    may_nap_ = sleep_ && !(groups & ~OF_SOFTWARE);
     if (groups) recorder = std::make_unique<Recorder>(groups, senders.size());
     for (auto& board : boards) {
         board->cpu.records(recorder.get(), board->index);
@@ -200,6 +203,10 @@ void Engine::step(Group& group) {
 // Samples the outputs and sets the inputs that the board's registers will hold after this edge. Returns whether the
 // board can be evaluated at once; otherwise its software must run first.
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
+    if (board.naps) {
+        catch_up(board, edge);
+        board.naps = board.takes_bytes = false;
+    }
     std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
     if (board.pins.tick) {
@@ -302,8 +309,9 @@ inline bool Engine::exchange(Board& board, std::int64_t time) {
 inline void Engine::sent(const Port& port, std::int64_t arrival) {
     Board& receiver = *port.peer->board;
     const Group& group = *receiver.group;
+    const bool wakes = !receiver.takes_bytes || port.faults || *port.pins.tx_payload >= CONTROL_BIT;
     // The inputs of an edge are set at the edge before it.
-    if (arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) {
+    if (wakes && arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) {
         wake(receiver, group.edge_at(arrival) - 1);
     }
     if (!recorder) return;
@@ -361,6 +369,7 @@ void Engine::settle(Board& board) {
         for (const Lines& lines : board.lines) due = std::min(due, lines.change(edge));
         due = std::max(due, edge + 1);
     }
+    if (pins.napper && due == edge + 1) due = nap(board, edge);
     const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;
     Group& group = *board.group;
     group.wake[board.slot] = at;

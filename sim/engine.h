@@ -51,7 +51,10 @@ struct Board {
     bool symbol = false;      // a symbol is on its way in at the next edge
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
+    bool naps = false;        // is evaluated when it wakes, at all edges since the last one
+    bool takes_bytes = false; // and bytes that arrive do not wake it
     std::int64_t evaluated = 0;
+    std::int64_t napped = 0;  // edges at which it was evaluated later
     double cost_ns = 500;     // of an evaluation, of the host's time; measured at some of them
     double measured_ns = 0;   // the sum of what was measured,
     std::int64_t measured = 0;  // and how often
@@ -154,7 +157,9 @@ class Engine {
     std::int64_t trace_first() const { return waves_->first(); }
 
     std::int64_t time_ps() const { return now_; }
+    std::uint64_t symbols(int fiber);
     std::int64_t evaluated(int board);
+    std::int64_t napped(int board);
     std::int64_t skipped(int board);
     // 1: there is the engine's thread only.
     std::size_t threads() const { return threads_ ? thread_count_ : 1; }
@@ -179,6 +184,10 @@ class Engine {
     void settle(Group& group);
     void settle(Board& board);
     void settle_all();
+    std::int64_t nap(Board& board, std::int64_t edge);
+    void catch_up(Board& board, std::int64_t edge);
+    void catch_up(Board& board);
+    void rouse(Board& board);
     bool alone() const { return !threads_ || recorder || waves_; }
     void start_threads();
     void share_out();
@@ -194,6 +203,7 @@ class Engine {
 
     std::unique_ptr<Rtl> rtl_;  // null if there are no boards of Verilator's
     bool sleep_;
+    bool may_nap_ = false;         // nothing is recorded that boards do
     std::vector<std::unique_ptr<Group>> groups_;
     std::int64_t now_ = 0;
     Group* stepped_ = nullptr;     // group whose edge is not finished: software must run first

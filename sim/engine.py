@@ -341,11 +341,12 @@ class Engine:
 
     def cycles(self, board):
         """(clock edges at which ``board`` was evaluated, edges that it slept through) so far."""
-        index = self._index[board]
-        return (
-            self._library.nectar_evaluated(self._opened(), index),
-            self._library.nectar_skipped(self._opened(), index),
-        )
+        library, handle, index = self._library, self._opened(), self._index[board]
+        return library.nectar_evaluated(handle, index), library.nectar_skipped(handle, index)
+
+    def napped(self, board):
+        """Clock edges at which ``board`` was evaluated later than at their time, in naps."""
+        return self._library.nectar_napped(self._opened(), self._index[board])
 
     @property
     def core_seconds(self):

@@ -83,6 +83,8 @@ bool Engine::turns(Code& code) {
 std::vector<Fault>& Engine::faults(int fiber) {
     if (!lines.empty()) return lines[fiber]->faults().all;
     Port& port = *senders[fiber];
+    rouse(*port.board);
+    rouse(*port.peer->board);
     if (!port.faults) port.faults = std::make_unique<Faults>();
     return port.faults->all;
 }
@@ -121,6 +123,7 @@ void Engine::reset(int index) {
     rest();
     Board& board = *boards[index];
     const std::int64_t edge = std::max(board.group->edge_at(now_), board.group->edge);
+    rouse(board);
     board.reset = edge + RESET_EDGES + 1;
     board.orders.clear();
     if (board.has_cpu) {

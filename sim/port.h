@@ -2,6 +2,7 @@
 // docs/engine.md, "A fiber".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -32,6 +33,8 @@ struct alignas(64) Port {
     Mask* live = nullptr;   // ports of the board at which a symbol is to arrive; may be null
     unsigned place = 0;           // its own place among them
     std::uint64_t count = 0;      // symbols sent so far
+    std::uint32_t ahead = 0;      // symbols that are under way before the board has sent them,
+    std::int64_t ahead_start = 0; // and when the last of them starts on the wire
     int fiber = 0;                // number of the direction in which it sends, for the recorder
     std::unique_ptr<Faults> faults;  // of that direction; null as long as it has none
 
@@ -43,6 +46,11 @@ struct alignas(64) Port {
     std::int64_t send(std::int64_t time, std::uint16_t symbol) {
         last_start = time > wire_free ? time : wire_free;
         wire_free = last_start + symbol_ps;
+        if (ahead) {
+            --ahead;
+            ++count;
+            return NEVER;  // it is under way already
+        }
         const std::int64_t arrival = wire_free + delay_ps;
         if (faults) return struck(arrival, symbol);
         peer->put(arrival, symbol);
@@ -73,6 +81,41 @@ struct alignas(64) Port {
         return arrival;
     }
 
+    // send() for a symbol that is under way already.
+    void send_known(std::int64_t time) {
+        last_start = time > wire_free ? time : wire_free;
+        wire_free = last_start + symbol_ps;
+        --ahead;
+        ++count;
+    }
+
+    // Puts symbols under way that the board will send as fast as it can from its edge at `time` on. Returns when the
+    // first of them arrives.
+    std::int64_t send_ahead(std::int64_t time, std::int64_t period, const std::uint16_t* symbols, std::uint32_t many) {
+        if (!ready) time += (last_start - time + period - 1) / period * period;
+        const std::int64_t first_arrival = std::max(time, wire_free) + symbol_ps + delay_ps;
+        std::int64_t arrival = first_arrival;
+        for (std::uint32_t i = 0; i < many; ++i, arrival += symbol_ps) peer->put(arrival, symbols[i]);
+        ahead = many;
+        ahead_start = arrival - delay_ps - 2 * symbol_ps;
+        return first_arrival;
+    }
+
+    // Takes back what is under way and has not been sent.
+    void recall() {
+        if (ahead) peer->take_back(ahead);
+        ahead = 0;
+    }
+
+    // When the first symbol arrives here that is no byte; with `bytes`, the first of all. NEVER if none is under way.
+    std::int64_t first_control(bool bytes) const {
+        if (bytes) return first;
+        for (std::uint32_t at = head_; at != tail_; at = (at + 1) & mask_) {
+            if (ring_[at].symbol >= CONTROL_BIT) return ring_[at].arrival;
+        }
+        return NEVER;
+    }
+
     // Loses what is under way to the peer and arrives after `from`; returns how many symbols.
     std::uint64_t cut(std::int64_t from) { return peer->lose(from); }
 
@@ -96,6 +139,11 @@ struct alignas(64) Port {
         }
         if (head_ == tail_) first = NEVER;
         return lost;
+    }
+
+    void take_back(std::uint32_t many) {
+        tail_ = (tail_ - many) & mask_;
+        if (head_ == tail_) first = NEVER;
     }
 
     struct Flight {

@@ -241,6 +241,7 @@ void Engine::rest() {
 
 std::int64_t Engine::evaluated(int index) {
     rest();
+    catch_up(*boards[index]);
     return boards[index]->evaluated;
 }
 

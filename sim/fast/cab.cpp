@@ -7,8 +7,6 @@ namespace nectar::fast {
 
 namespace {
 
-// The users of data memory, by their slots, as bits.
-constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 constexpr unsigned SLOTS = 4;
 // Cycles that an area's look-up takes beside those of its pages.
 constexpr unsigned WALK_MORE = 3;
@@ -54,7 +52,10 @@ void Cab::connect(Pins& pins) {
     pins.probes.levels.push_back(&in_.level);
     pins.probes.channels.push_back(&out_.working);
     pins.probes.channels.push_back(&in_.scatter.running);
-    if (!vme_) return;
+    if (!vme_) {
+        pins.napper = this;
+        return;
+    }
     pins.probes.channels.push_back(vme_->master.working());
     vme_->connect(pins.vme);
 }

@@ -16,7 +16,7 @@
 
 namespace nectar::fast {
 
-class Cab {
+class Cab : public Napper {
   public:
     // `vme`: the board has a VME interface.
     explicit Cab(bool vme);
@@ -27,6 +27,12 @@ class Cab {
     void connect(Pins& pins);
     // A rising edge of the clock.
     void edge();
+
+    Rest rest() const override;
+    std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
+    bool minds(std::uint32_t address) const override;
+    std::int64_t catch_up(Port& port, std::int64_t time, std::int64_t period,
+                          std::int64_t edges) override;
 
   private:
     // The inputs as they were given before an edge: they count from the next edge on.
@@ -55,6 +61,9 @@ class Cab {
         std::uint32_t address = 0;
         unsigned left = 0;          // cycles
     };
+
+    // The users of data memory, by their slots, as bits.
+    static constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 
     void stream(const Inputs& in);
     void take_pins();

@@ -56,6 +56,9 @@ class FiberIn {
     // Nothing changes at an edge, even on the way to the queue's head, unless a symbol arrives or software comes.
     bool rests() const { return rests_; }
 
+    std::uint32_t calm(bool& bytes) const;
+    bool stores_at(const Place& place) const;
+
     bool idle = true;            // nothing happens before a symbol arrives or software writes
     std::uint16_t level = 0;     // of the input queue
     std::uint32_t threshold = 0; // RX_THRESHOLD

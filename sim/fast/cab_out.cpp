@@ -2,12 +2,6 @@
 
 namespace nectar::fast {
 
-namespace {
-
-constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
-
-}  // namespace
-
 bool FiberOut::rests() const {
     if (stops_ || state_ == State::PASS_ON || fetches() || unsent_ || !output_empty() || taken_) return false;
     if (state_ == State::NEXT && entries_.level()) {

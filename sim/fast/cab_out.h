@@ -7,6 +7,8 @@
 
 namespace nectar::fast {
 
+constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
+
 class FiberOut {
   public:
     // An edge. `write`: what software writes in this cycle; `fetched`: the memory is given in it; `fiber_ready`: the
@@ -27,6 +29,11 @@ class FiberOut {
     std::uint32_t status() const;
     std::uint32_t progress() const { return progress_; }
     std::uint32_t taken() const { return taken_count_; }
+
+    // Bytes of an area leave one behind the other, as fast as the fiber takes them.
+    bool sends_bytes() const { return streams_ && front_valid_ && spare_valid_ && items_.level() >= 2; }
+    Place area() const;
+    std::size_t ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const;
 
     bool idle = true;             // nothing happens before software writes or a ready signal arrives
     std::uint32_t address = 0;    // TX_ADDRESS

@@ -15,6 +15,16 @@ constexpr std::uint32_t ADDRESS_MASK = (1u << cab::ADDRESS_BITS) - 1;
 constexpr std::uint32_t put(std::uint32_t mask, std::uint32_t value) { return value * (mask & -mask); }
 constexpr std::uint32_t get(std::uint32_t mask, std::uint32_t word) { return (word & mask) / (mask & -mask); }
 
+// An area of data memory; its address counts from there.
+struct Place {
+    std::uint32_t address;
+    std::uint32_t length;
+
+    bool meets(const Place& other) const {
+        return address < other.address + other.length && other.address < address + length;
+    }
+};
+
 // A register's write in a cycle; address 0: there is none.
 struct Write {
     std::uint32_t address = 0;
@@ -29,6 +39,7 @@ class List {
     unsigned level() const { return level_; }
     bool full() const { return level_ == N; }
     const T& front() const { return at_[head_]; }
+    const T& at(unsigned n) const { return at_[(head_ + n) % N]; }
     void pop() {
         head_ = head_ + 1 == N ? 0 : head_ + 1;
         --level_;

@@ -7,12 +7,6 @@
 
 namespace nectar::fast {
 
-// An area of data memory; its address counts from there.
-struct Place {
-    std::uint32_t address;
-    std::uint32_t length;
-};
-
 // The areas that a packet is stored in.
 class Scatter {
   public:
@@ -30,6 +24,13 @@ class Scatter {
     bool valid() const { return running && !emptying_ && (areas_.level() || final_waits_); }
     Place front() const { return areas_.level() ? areas_.front() : final_; }
     bool moves() const { return emptying_; }
+    // Whether an area that is to be stored in has words of `place`.
+    bool stores_at(const Place& place) const {
+        for (unsigned n = 0; n < areas_.level(); ++n) {
+            if (areas_.at(n).meets(place)) return true;
+        }
+        return final_waits_ && final_.meets(place);
+    }
 
     // An edge. `taken`: the front is; `over`: the packet is, and all areas are forgotten.
     void edge(bool taken, bool over) {
@@ -62,6 +63,9 @@ class RxWriter {
     bool ready(bool given) const { return remaining_ && (!waits || given || !completes()); }
     bool exhausted(bool area) const { return !remaining_ && !area; }
     bool empty() const { return !select_ && !waits; }
+    bool stores_at(const Place& place) const {
+        return (waits && Place{4 * word_address, 4}.meets(place)) || Place{address_ & ~3u, remaining_ + 4}.meets(place);
+    }
     bool wants_area() const { return !remaining_; }
     // Something changes in this cycle, or waits for the memory, other than a byte that completes no word.
     bool moves(bool area, bool byte, bool flush) const {

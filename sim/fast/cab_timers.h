@@ -17,6 +17,13 @@ class Timers {
         if (armed_) wake_in = lead();
         return false;
     }
+    // At an edge nothing but the time changes.
+    bool rests() const { return quiet() && !(searching_ || again_); }
+    // edge() so often while nothing is due and software writes nothing.
+    void pass(std::uint32_t edges) {
+        now_ += edges;
+        if (armed_) wake_in = lead();
+    }
     void reset() { *this = Timers{}; }
 
     // No timer can fire at the next edge.

@@ -119,7 +119,7 @@ void Hub::step() {
     each(cleared_ | expired_, [&](unsigned n) { empty(n); });
     heard_ = starts_ = Mask();
     const Mask sources = sources_;
-    each(arriving_, [&](unsigned n) { decode(n); });
+    decode(arriving_);
     pulses_.send_ready = halting_;
     looping_ = Mask();
     each(looped_here_ & sending_, [&](unsigned n) {
@@ -128,22 +128,19 @@ void Hub::step() {
     });
     bus(sources);
     const Mask outputs = sending_;
-    each(outputs, [&](unsigned n) { output(n); });
+    output(outputs);
     const Mask answering = response_port_ == NOBODY ? Mask() : one(response_port_);
     asked_ = Mask();
     const Mask told = resumes_ | answering | halting_ | expired_;
-    each((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), [&](unsigned n) {
-        HubPort& p = port_[n];
-        if (p.state != Head::PASS || has(told, n)) {
-            head(n);
-        } else if (p.queue.readable()) {
-            go_on(n, p, p.asked || p.answers || p.answered == now_);
-        }
-    });
+    take((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), told);
     each(turning_ | (cleared_ & queued_), [&](unsigned n) { settle_queue(n); });
     halting_ = cleared_;
     append_replies();
     const Mask readies = pulses_.send_ready | reaches_.send_ready;
+    each(readies, [&](unsigned n) {
+        const unsigned count = port_[n].readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
+        port_[n].readies = static_cast<std::uint8_t>(count < READY_LIMIT ? count : READY_LIMIT);
+    });
     each(outputs | sending_ | pulses_.pushed | readies, [&](unsigned n) { settle_output(n); });
     const Mask lowered = starts_ | reaches_.ready_clear;
     rising_ = (reaches_.ready_set | heard_) & ~ready_bit_ & ~lowered;
@@ -165,7 +162,7 @@ void Hub::empty(unsigned n) {
     count(n, hub::CounterId::FLUSHED);
 }
 
-void Hub::settle_queue(unsigned n) {
+inline void Hub::settle_queue(unsigned n) {
     HubPort& p = port_[n];
     if (has(cleared_, n)) {
         p.queue.clear();
@@ -177,11 +174,9 @@ void Hub::settle_queue(unsigned n) {
     if (p.queue.empty() && p.state == Head::PASS) drop(queued_, n);
 }
 
-void Hub::settle_output(unsigned n) {
+inline void Hub::settle_output(unsigned n) {
     HubPort& p = port_[n];
     constexpr auto START = static_cast<std::uint16_t>(Control::START);
-    const unsigned readies = p.readies + has(pulses_.send_ready, n) + has(reaches_.send_ready, n);
-    p.readies = static_cast<std::uint8_t>(readies < READY_LIMIT ? readies : READY_LIMIT);
     set(full_, n, p.behind == 2);
     if (has(starting_, n)) {
         bool starts = p.fresh && p.valid && p.out == START;
@@ -189,11 +184,11 @@ void Hub::settle_output(unsigned n) {
         for (unsigned i = 0; i < p.behind; ++i) starts |= p.waiting[i].symbol == START;
         set(starting_, n, starts);
     }
-    const bool replies = p.sending || p.answers || !p.replies.empty();
-    const bool busy = p.valid || p.has_beside || p.behind || p.readies || replies;
-    set(sending_, n, busy);
-    tx_valid_[n] = p.valid && !has(looped_, n);
-    set(showing_, n, tx_valid_[n]);
+    const bool own = (p.readies | p.sending) || p.answers || !p.replies.empty();
+    set(sending_, n, own || p.valid || p.has_beside || p.behind);
+    const bool shows = p.valid && !has(looped_, n);
+    tx_valid_[n] = shows;
+    set(showing_, n, shows);
     tx_payload_[n] = p.out;
 }
 

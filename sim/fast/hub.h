@@ -61,11 +61,14 @@ class Hub : private HubState {
     void vacate(Mask place);
 
     // Ports.
+    void decode(const Mask& ports);
     void decode(unsigned port);
     void decode_byte(unsigned port, HubPort& p);
     void command_arrived(unsigned port, HubPort& p);
+    void output(const Mask& ports);
     void output(unsigned port);
     std::uint16_t reply_symbol(HubPort& p);
+    void take(const Mask& heads, const Mask& told);
     void head(unsigned port);
     void go_on(unsigned port, HubPort& p, bool waits);
     void pass(unsigned port, HubPort& p);

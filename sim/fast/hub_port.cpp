@@ -49,6 +49,19 @@ void Hub::load_inputs() {
     arriving_ = arriving;
 }
 
+// Takes the symbols in the input registers. A byte of no command and no reply goes into the queue.
+void Hub::decode(const Mask& ports) {
+    each(ports, [&](unsigned n) {
+        HubPort& p = port_[n];
+        const bool plain = p.kind == Arrival::BYTE && !(p.reply_place | p.arrived) && has(enabled_here_, n);
+        if (plain && p.queue.room()) {
+            put(n, p, p.symbol);
+        } else {
+            decode(n);
+        }
+    });
+}
+
 // Takes the symbol in the input register.
 void Hub::decode(unsigned n) {
     HubPort& p = port_[n];
@@ -160,6 +173,27 @@ std::uint16_t Hub::reply_symbol(HubPort& p) {
     return byte;
 }
 
+// A cycle of the outputs. Where nothing but symbols from the crossbar is under way, the next of them moves up.
+void Hub::output(const Mask& ports) {
+    const Mask others = ended_ | looped_here_;
+    each(ports, [&](unsigned n) {
+        HubPort& p = port_[n];
+        const bool own = p.has_beside | p.answers | (p.readies | p.sending) | !p.replies.empty();
+        if (own || p.waiting[0].closes || !p.behind || has(others, n)) return output(n);
+        if (p.fresh && p.valid && p.out == code(Control::START)) add(starts_, n);
+        p.fresh = !p.valid || has(held_ready_, n);
+        if (p.fresh) {
+            p.valid = true;
+            p.out = p.waiting[0].symbol;
+        } else {
+            p.beside = p.waiting[0];
+            p.has_beside = true;
+        }
+        p.waiting[0] = p.waiting[1];
+        --p.behind;
+    });
+}
+
 void Hub::output(unsigned n) {
     HubPort& p = port_[n];
     const bool ended = has(ended_, n);
@@ -205,6 +239,27 @@ void Hub::give_answer(unsigned n, HubPort& p, bool done, std::uint8_t value) {
     p.answer = {{static_cast<std::uint8_t>((p.op & ~hub::REPLY) | (done ? hub::REPLY : 0)), hub_id_, value}};
     p.answers = true;
     add(sending_, n);
+}
+
+// A cycle of the heads: those that are `told` something, and those with something to take. A byte that all outputs can
+// take goes on.
+void Hub::take(const Mask& heads, const Mask& told) {
+    each(heads, [&](unsigned n) {
+        HubPort& p = port_[n];
+        if (p.state != Head::PASS || has(told, n)) return head(n);
+        if (!p.queue.readable()) return;
+        const std::uint16_t entry = p.queue.oldest();
+        if (entry >= CONTROL_BIT || p.closing || !p.targets) {
+            go_on(n, p, p.asked || p.answers || p.answered == now_);
+            return;
+        }
+        if (p.targets & full_) return;
+        p.queue.pop();
+        add(turning_, n);
+        add(pulses_.moved, n);
+        p.in_run = false;
+        send_on(p, {entry, false});
+    });
 }
 
 void Hub::head(unsigned n) {
@@ -274,11 +329,6 @@ void Hub::pass(unsigned n, HubPort& p) {
     if (p.targets & full_) return;
     const std::uint16_t entry = take(n, p);
     add(pulses_.moved, n);
-    if (entry < CONTROL_BIT && !p.closing && p.targets) {
-        p.in_run = false;
-        send_on(p, {entry, false});
-        return;
-    }
     const auto symbol = static_cast<std::uint16_t>(entry & 0x1FF);
     const bool is_code = symbol == code(Control::COMMAND);
     // Place in a close all, 1 to 4, or 0; its code does not tell yet.
@@ -307,7 +357,7 @@ void Hub::pass(unsigned n, HubPort& p) {
 }
 
 // Gives a symbol to the outputs connected to a port.
-void Hub::send_on(HubPort& p, Beat beat) {
+inline void Hub::send_on(HubPort& p, Beat beat) {
     each(p.targets, [&](unsigned o) {
         HubPort& to = port_[o];
         to.waiting[to.behind++] = {beat.symbol, beat.closes && !has(ended_, o)};

@@ -1,0 +1,99 @@
+// Naps: boards through which nothing but bytes of packets pass are evaluated later, at many edges at once.
+// docs/engine.md, "Naps".
+#include <algorithm>
+
+#include "engine.h"
+
+namespace nectar {
+
+namespace {
+
+// A nap of fewer edges costs more than it saves.
+constexpr std::int64_t LEAST_EDGES = 6;
+// Bytes that are put on a fiber at once.
+constexpr std::size_t MOST_AHEAD = 1024;
+
+}  // namespace
+
+// The edge at which a board must be evaluated that has been at `edge`, and will be told nothing by then.
+std::int64_t Engine::nap(Board& board, std::int64_t edge) {
+    const Pins& pins = board.pins;
+    Port& port = board.ports[0];
+    if (*pins.cpu.valid) {
+        // What the CPU writes may change what was to be sent.
+        if (port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
+        return edge + 1;
+    }
+    if (!may_nap_ || threads_ || edge < board.reset || board.wired != 1) return edge + 1;
+    std::int64_t due = board.cpu.due(edge - board.reset);
+    if (due != NEVER) due += board.reset;
+    if (due < edge + LEAST_EDGES) return edge + 1;
+    const Napper::Rest rest = pins.napper->rest();
+    due = std::min(due, edge + rest.edges);
+    const std::uint32_t timer = *pins.cpu.wake_in;
+    if (timer != DISARMED) due = std::min(due, edge + std::int64_t{timer} - 1);
+    const std::int64_t arrival = port.first_control(!rest.takes_bytes);
+    Group& group = *board.group;
+    if (arrival != NEVER) due = std::min(due, group.edge_at(arrival) - 1);
+    if (due < edge + LEAST_EDGES) return edge + 1;
+    if (rest.sends) {
+        if (!port.ahead) {
+            if (port.faults) return edge + 1;
+            std::uint16_t symbols[MOST_AHEAD];
+            const std::size_t many = pins.napper->ahead(symbols, MOST_AHEAD);
+            if (many < LEAST_EDGES) return edge + 1;
+            const std::int64_t first =
+                port.send_ahead(group.time_of(edge + 1), group.period, symbols, static_cast<std::uint32_t>(many));
+            Board& peer = *port.peer->board;
+            if (!peer.takes_bytes) wake(peer, peer.group->edge_at(first) - 1);
+        }
+        due = std::min(due, group.edge_at(port.ahead_start));
+        if (due < edge + LEAST_EDGES) return edge + 1;
+    }
+    board.naps = true;
+    board.takes_bytes = rest.takes_bytes;
+    return due;
+}
+
+// Evaluates a board that naps at all edges before `edge`.
+void Engine::catch_up(Board& board, std::int64_t edge) {
+    if (board.last + 1 >= edge) return;
+    const Group& group = *board.group;
+    Port& port = board.ports[0];
+    *board.pins.cpu.slept = 0;
+    const std::int64_t edges = edge - board.last - 1;
+    std::int64_t awake = board.pins.napper->catch_up(port, group.time_of(board.last + 1), group.period, edges - 1);
+    bool symbol = *port.pins.rx_valid || !*board.pins.idle;
+    port.edge(group.time_of(edge - 1), group.time_of(edge), symbol);
+    awake += symbol;
+    *board.pins.clk = 1;
+    board.eval(board.state);
+    board.evaluated += awake;
+    board.napped += edges;
+    board.last = edge - 1;
+}
+
+// Has a board caught up with the time if it naps; it goes on with its nap.
+void Engine::catch_up(Board& board) {
+    if (board.naps) catch_up(board, std::max(board.group->edge_at(now_), board.group->edge));
+}
+
+// Ends a nap: what comes next may change what the board does. What it was to send later is taken back.
+void Engine::rouse(Board& board) {
+    catch_up(board);
+    if (board.naps) wake(board, board.last + 1);
+    for (std::size_t i = 0; i < board.wired; ++i) board.ports[i].recall();
+}
+
+std::int64_t Engine::napped(int index) {
+    catch_up(*boards[index]);
+    return boards[index]->napped;
+}
+
+std::uint64_t Engine::symbols(int fiber) {
+    Port& port = *senders[fiber];
+    catch_up(*port.board);
+    return port.count;
+}
+
+}  // namespace nectar

@@ -1,0 +1,152 @@
+"""Naps change nothing but the speed: fast CABs that are evaluated later than at their edges, against the same run
+with all symbols recorded, in which no board naps.
+
+Specification: docs/engine.md, "Naps"."""
+
+import pytest
+
+from nectar.hdl.cab.addresses import REG, Irq
+from nectar.hdl.host.events import EventGroup
+from nectar.sim.recorder import Recorder
+from nectar.sim.topology import load
+from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.faults import Fault
+from nectar.verification import seeds
+from nectar.verification.benchmarks import workloads
+from nectar.verification.sim.traffic import DATA, Station, routes_to_others, run
+
+_BUFFER = DATA + 0x10000
+_SOFTWARE = EventGroup.MESSAGES | EventGroup.CPU
+_FAULTS = [
+    Fault("*", "errors", rate=0.01),
+    Fault("*", "lost", kind="data", rate=0.01),
+    Fault("*", "doubled", rate=0.01),
+    Fault("*", "cut"),
+    Fault("*", "delay", delay_ps=3_000_000),
+]
+
+
+class Meddler(Station):
+    """Sends packets as a Station. Meanwhile its CPU reads and writes what may matter to a packet that is being sent or
+    stored, at times that ``rng`` chooses."""
+
+    def __init__(self, machine, name, route, packets, rng):
+        self.rng, self.seen = rng, []
+        super().__init__(machine, name, route, packets)
+
+    async def _main(self):
+        self.door.attach(self._interrupt)
+        irqs = Irq.PACKET, Irq.RECEIVED, Irq.SENT, Irq.RX_THRESHOLD, Irq.TX_THRESHOLD, Irq.TIMER, Irq.ERROR
+        self._write("IRQ_ENABLE", sum(1 << irq for irq in irqs))
+        for data in self.packets:
+            self._send(data)
+            for _ in range(self.rng.randrange(1, 8)):
+                self.door.spend(self.rng.choice((1, 9, 40, 150, 333, 700)))
+                await self._meddle()
+            for _ in range(4):
+                self.door.spend(500)
+                self.seen.append(await self.door.read(REG["TX_STATUS"].address))
+        while True:
+            await self.door.wait()
+
+    async def _meddle(self):
+        rng, door = self.rng, self.door
+        match rng.randrange(12):
+            case 0 | 1 | 2:
+                door.write_block(DATA + 4 * rng.randrange(250), rng.randbytes(4 * rng.randrange(1, 40)))
+            case 3:
+                self.seen.append(await door.read_block(_BUFFER, 4 * rng.randrange(1, 200)))
+            case 4:
+                self._write("TX_READY", 0)
+            case 5:
+                self._write("TX_THRESHOLD", rng.randrange(1000))
+            case 6:
+                self._write("RX_THRESHOLD", rng.randrange(1000))
+            case 7:
+                self._write("TX_CONTROL", REG["TX_CONTROL"].reset.mask)
+            case 8:
+                self._write("RX_CONTROL", REG["RX_CONTROL"].discard.mask)
+            case 9:
+                self._write("TIMER_COMPARE", await door.read(REG["TIMER_NOW"].address) + rng.randrange(2000))
+            case 10:
+                self._write("RX_ADDRESS", DATA + 4 * rng.randrange(250))
+            case _:
+                names = "TX_PROGRESS", "RX_PROGRESS", "RX_STATUS", "TX_STATUS", "RX_SUM", "IRQ_VECTOR"
+                self.seen.append([await door.read(REG[name].address) for name in names if name in REG])
+
+    async def _interrupt(self):
+        pending = await self.door.read(REG["IRQ_PENDING"].address)
+        self.seen.append((pending, await self.door.now()))
+        self._write("IRQ_PENDING", pending & ~(1 << Irq.PACKET | 1 << Irq.RECEIVED))
+        if pending >> Irq.PACKET & 1:
+            # Sometimes a packet is stored where one is being read.
+            self._write("RX_ADDRESS", self.rng.choice((_BUFFER, DATA + 4 * self.rng.randrange(250))))
+            self._write("RX_START", 2048)
+            self._write("TX_READY", 0)
+        if pending >> Irq.RECEIVED & 1:
+            result = await self.door.read(REG["RX_RESULT"].address)
+            self.received.append((result, await self.door.read_block(_BUFFER, 1000)))
+            self._write("RX_RELEASE", 0)
+
+
+def meddled(topology, seed, **options):
+    """What software has seen of a run with a Meddler at each CAB, and how many symbols had gone over each fiber at some
+    times; and edges at which CABs have napped. Boards are reset, and faults come and go."""
+    rng = seeds.rng("naps", seed)
+    machine = EngineMachine(topology, boards="fast", **options)
+    stations = []
+    for name, route in routes_to_others(topology, rng):
+        packets = [rng.randbytes(rng.randrange(16, 1000)) for _ in range(4)]
+        stations.append(Meddler(machine, name, route, packets, seeds.rng(rng.random())))
+    engine = machine.engine
+    symbols = []
+    for time in range(100_000_000, 800_000_000, 90_000_001):
+        machine.plan(time + rng.randrange(80_000_000), lambda: symbols.append(engine.symbols()))
+    for _ in range(2):
+        name, time = rng.choice(list(engine.boards)), rng.randrange(50_000_000, 400_000_000)
+        machine.plan(time, lambda name=name: engine.reset(name))
+        fault, ends = rng.choice(_FAULTS), rng.choice(list(machine.fibers))
+        time, key = rng.randrange(20_000_000, 300_000_000), rng.getrandbits(60)
+        end = time + rng.randrange(100_000_000)
+        machine.plan(
+            time, lambda fault=fault, ends=ends, key=key, time=time, end=end: machine.fault(ends, fault, key, time, end)
+        )
+    run(machine, 1_000_000_000)
+    symbols.append(engine.symbols())
+    seen = symbols, [(station.seen, station.received) for station in stations]
+    napped = sum(engine.napped(name) for name in topology.cabs)
+    machine.close()
+    return seen, napped
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("name", ["hub:4", "figure7", "hub:16"])
+def test_whatever_the_cpu_does_everything_is_the_same(name, number):
+    topology, seed = load(name), (name, number)
+    naps, napped = meddled(topology, seed)
+    awake, none = meddled(topology, seed, recorder=Recorder(groups=EventGroup.SYMBOLS))
+    assert naps == awake
+    assert none == 0 and napped > 1000
+    assert any(received for _, received in naps[1])
+
+
+@pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
+def test_messages_have_the_same_times(size):
+    """Software's own events, which can be recorded without ending naps."""
+
+    def events(**options):
+        topology = load("hub:16")
+        recorder = Recorder(groups=_SOFTWARE)
+        machine = EngineMachine(topology, boards="fast", recorder=recorder, **options)
+        try:
+            workloads.measure(machine, topology, workloads.ring_tasks(16, 3, size), look).send(None)
+        except StopIteration as end:
+            return end.value.simulated_ps, list(recorder.recording().events()), *end.value.seen
+
+    def look(machine):
+        return machine.engine.symbols(), sum(machine.engine.napped(f"CAB{number + 1}") for number in range(16))
+
+    *naps, napped = events()
+    *awake, none = events(sleep=False)
+    assert naps == awake
+    assert none == 0 and napped > 40 * size
