@@ -16,7 +16,7 @@ struct Handle {
     Exchange exchange{};
     std::chrono::steady_clock::duration spent{};  // in runs
 
-    explicit Handle(bool sleep) : engine(sleep) { exchange.operations = -1; }
+    explicit Handle(bool sleep) : engine(sleep) { exchange.words = -1; }
 };
 
 }  // namespace
@@ -62,7 +62,7 @@ double nectar_cost(Handle* handle, int board) {
 
 Exchange* nectar_exchange(Handle* handle) { return &handle->exchange; }
 
-// Room for words of operations and for the bytes of block writes.
+// Room for words of operations and for bytes: of block writes, and of a result if they fit.
 std::int64_t* nectar_words(Handle* handle, std::size_t count) {
     if (handle->engine.words.size() < count) handle->engine.words.resize(count);
     return handle->engine.words.data();
@@ -74,6 +74,11 @@ std::uint8_t* nectar_data(Handle* handle, std::size_t count) {
 }
 
 void nectar_start(Handle* handle, int board, int handler) { handle->engine.start(board, handler); }
+
+// Whether the software of a CPU has an interrupt handler; `words`: the operations that an interrupt begins with.
+void nectar_attach(Handle* handle, int board, int handler, const std::int64_t* words, std::size_t count) {
+    handle->engine.attach(board, handler, words, count);
+}
 
 void nectar_wake(Handle* handle, int board) { handle->engine.wake(board); }
 
@@ -124,10 +129,10 @@ void nectar_pass(Handle* handle, std::int64_t time) {
 int nectar_run(Handle* handle) {
     Engine& engine = handle->engine;
     Exchange& exchange = handle->exchange;
-    if (exchange.operations >= 0) {
-        engine.give(static_cast<std::size_t>(exchange.operations), static_cast<std::size_t>(exchange.bytes),
-                    exchange.handler);
-        exchange.operations = -1;
+    if (exchange.words >= 0) {
+        engine.give(static_cast<std::size_t>(exchange.words) / nectar::OPERATION_WORDS,
+                    static_cast<std::size_t>(exchange.bytes));
+        exchange.words = -1;
         exchange.bytes = 0;
     }
     const auto begun = std::chrono::steady_clock::now();
@@ -140,7 +145,12 @@ int nectar_run(Handle* handle) {
         exchange.level = cpu.level;
         exchange.result = static_cast<std::int64_t>(cpu.result);
         exchange.number = static_cast<std::int64_t>(cpu.number);
-        if (cpu.result == nectar::Result::BYTES) exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
+        if (cpu.result == nectar::Result::BYTES) {
+            exchange.number = reinterpret_cast<std::intptr_t>(cpu.bytes.data());
+            if (cpu.bytes.size() <= engine.data.size()) {
+                std::copy(cpu.bytes.begin(), cpu.bytes.end(), engine.data.begin());
+            }
+        }
         exchange.length = static_cast<std::int64_t>(cpu.bytes.size());
         exchange.address = cpu.error_address;
         exchange.write = cpu.error_write;

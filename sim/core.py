@@ -38,6 +38,7 @@ _FUNCTIONS = {
     "data": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
     "start": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int),
     "halt": (None, ctypes.c_void_p, ctypes.c_int),
+    "attach": (None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
     "wake": (None, ctypes.c_void_p, ctypes.c_int),
     "stop": (None, ctypes.c_void_p, ctypes.c_int),
     "fault": (ctypes.c_int, ctypes.c_void_p, *[ctypes.c_int] * 3, FaultWords),

@@ -124,7 +124,8 @@ class Engine {
     void halt(int board);
     void wake(int board);
     void stop(int board);
-    void give(std::size_t operations, std::size_t bytes, bool handler);
+    void give(std::size_t operations, std::size_t bytes);
+    void attach(int board, bool handler, const std::int64_t* words, std::size_t count);
     const Processor& turn_cpu() const { return *turns_[turn_].cpu; }
     int turn_index() const {
         const Asked& asked = turns_[turn_];

@@ -5,13 +5,10 @@ answers with the operations of ``docs/door.md``, as numbers. ``docs/engine.md`` 
 """
 
 import ctypes
-import itertools
-import operator
 import os
 import struct
 from types import MappingProxyType
 
-from ..hdl.host.numbers import OperationKind
 from . import core
 from .host import SHARED_NS, check_memory, cores
 from .machines import machine_of
@@ -24,15 +21,12 @@ from .wiring import TopologyError
 __all__ = ["Engine", "check_waves"]
 
 _FOREVER = 2**63 - 1
-#: Packs so many operations.
-_PACKED = [struct.Struct(f"{OPERATION_WORDS * count}q") for count in range(64)]
-_chain = itertools.chain.from_iterable
-_kind = operator.itemgetter(0)
+#: Packs so many words of operations.
+_PACKED = [struct.Struct(f"{count}q") for count in range(64 * OPERATION_WORDS)]
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 # Looked up once: enumerations are slow, and these are wanted at every turn.
-_WRITE_BLOCK = int(OperationKind.WRITE_BLOCK)  # the one operation with bytes
 _PAUSE = int(Code.PAUSE)
-_UNTIL, _OPERATIONS, _BYTES, _HANDLER = map(int, (Word.UNTIL, Word.OPERATIONS, Word.BYTES, Word.HANDLER))
+_UNTIL, _WORDS, _BYTES, _NUMBER, _LENGTH = map(int, (Word.UNTIL, Word.WORDS, Word.BYTES, Word.NUMBER, Word.LENGTH))
 
 
 def check_waves(machine, kinds, recorded):
@@ -198,6 +192,7 @@ class Engine:
             recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
         self._run = library.nectar_run
+        self._context = ctypes.c_void_p(handle)
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
 
@@ -221,45 +216,37 @@ class Engine:
         Clock edges at ``until_ps`` itself are not done.
         """
         self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
-        code = self._run(self._handle)
+        code = self._run(self._context)
         if code == _PAUSE and self._recorder is not None:
             self._recorder.flush()
         return code
 
-    def answer(self, operations, handler):
-        """What the software has left when it was its turn: ``operations``, tuples (kind, address, size, value).
+    def attach(self, board, handler, first=()):
+        """Whether the software of a CPU (an index) has an interrupt handler. ``first``: operations that each interrupt
+        begins with, tuples (kind, address, size, value) without bytes, the last of them one that is awaited: the
+        software's first turn is the RESUME behind it then, else it is INTERRUPT."""
+        words = [word for operation in first for word in operation]
+        self._library.nectar_attach(
+            self._opened(), board, handler, (ctypes.c_int64 * len(words))(*words), len(words) // OPERATION_WORDS
+        )
 
-        ``handler`` tells whether it has an interrupt handler.
-        """
-        count = len(operations)
-        exchange = self.exchange
-        exchange[_OPERATIONS] = count
-        exchange[_HANDLER] = handler
-        if _WRITE_BLOCK in map(_kind, operations):
-            operations, exchange[_BYTES] = self._blocks(operations)
+    def answer(self, words, data=b""):
+        """What the software has left when it was its turn. ``words``: of each operation kind, address, size, value.
+        ``data``: the bytes of all blocks, in which the value of a block is its place."""
+        count = len(words)
+        self.exchange[_WORDS] = count
+        if data:
+            size = len(data)
+            if size > self._data_room:
+                self._reserve(0, size)
+            self._data[:size] = data
+            self.exchange[_BYTES] = size
         try:
-            _PACKED[count].pack_into(self._words, 0, *_chain(operations))
+            _PACKED[count].pack_into(self._words, 0, *words)
         except (struct.error, IndexError):  # large numbers, or very many operations
-            words = [word & _LOW for word in _chain(operations)]
+            words = [word & _LOW for word in words]
             self._reserve(len(words), 0)
             struct.pack_into(f"{len(words)}q", self._words, 0, *words)
-
-    def _blocks(self, operations):
-        """The operations with the bytes of their blocks replaced by where they are now; how many bytes these are."""
-        replaced = []
-        size = 0
-        for operation in operations:
-            kind, address, length, data = operation
-            if kind == _WRITE_BLOCK:
-                end = size + length
-                if end > self._data_room:
-                    # What is there already moves with it.
-                    self._reserve(0, end)
-                self._data[size:end] = data
-                operation = kind, address, length, size
-                size = end
-            replaced.append(operation)
-        return replaced, size
 
     def halt(self, board):
         """The software of a CPU (an index) whose turn it is has come to an end; its CPU stands still from here on."""
@@ -267,7 +254,10 @@ class Engine:
 
     def bytes(self):
         """What a level gets whose RESULT is BYTES."""
-        return ctypes.string_at(self.exchange[Word.NUMBER], self.exchange[Word.LENGTH])
+        length = self.exchange[_LENGTH]
+        if length <= self._data_room:
+            return self._data[:length].tobytes()
+        return ctypes.string_at(self.exchange[_NUMBER], length)
 
     def fault(self):
         """What has gone wrong, after FAULT."""

@@ -36,8 +36,12 @@ void Engine::stop(int index) {
     wake(board, board.group->edge_at(now_));
 }
 
-void Engine::give(std::size_t operations, std::size_t bytes, bool handler) {
-    turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes, handler);
+void Engine::attach(int index, bool handler, const std::int64_t* words, std::size_t count) {
+    cpu(index).attach(handler, words, count);
+}
+
+void Engine::give(std::size_t operations, std::size_t bytes) {
+    turns_[turn_].cpu->give(words.data(), operations, data.data(), bytes);
     given_ = true;
 }
 

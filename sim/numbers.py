@@ -143,9 +143,8 @@ class Word(IntEnum):
     WRITE = 6  # whether that was a store
     TIME_PS = 7
     UNTIL = 8  # how far to run, in picoseconds
-    OPERATIONS = 9  # how many the software whose turn it was has left; -1: it was nobody's turn
+    WORDS = 9  # of the operations that the software whose turn it was has left; -1: it was nobody's turn
     BYTES = 10  # of its block writes
-    HANDLER = 11  # whether it has an interrupt handler
 
 
 class FaultWord(IntEnum):

@@ -9,20 +9,28 @@ bool loads(Op kind) { return kind == Op::READ || kind == Op::READ_BLOCK; }
 // Whether the software awaits this operation's result.
 bool awaited(Op kind) { return kind >= Op::READ && kind < Op::RETURN; }
 
+void fill(std::vector<Operation>& operations, const std::int64_t* words, std::size_t count) {
+    operations.resize(count);
+    for (Operation& operation : operations) {
+        operation = {static_cast<Op>(words[0]), static_cast<std::uint32_t>(words[1]),
+                     static_cast<std::uint32_t>(words[2]), static_cast<std::uint32_t>(words[2] >> 32),
+                     static_cast<std::uint64_t>(words[3])};
+        words += OPERATION_WORDS;
+    }
+}
+
 }  // namespace
 
-void Processor::give(const std::int64_t* words, std::size_t count, const std::uint8_t* data, std::size_t size,
-                     bool handler) {
+void Processor::give(const std::int64_t* words, std::size_t count, const std::uint8_t* data, std::size_t size) {
     Queue& queue = queues_[level];
-    queue.operations.resize(count);
-    for (std::size_t i = 0; i < count; ++i, words += OPERATION_WORDS) {
-        queue.operations[i] = {static_cast<Op>(words[0]), static_cast<std::uint32_t>(words[1]),
-                               static_cast<std::uint32_t>(words[2]), static_cast<std::uint32_t>(words[2] >> 32),
-                               static_cast<std::uint64_t>(words[3])};
-    }
+    fill(queue.operations, words, count);
     queue.data.assign(data, data + size);
     queue.next = 0;
+}
+
+void Processor::attach(bool handler, const std::int64_t* words, std::size_t count) {
     attached_ = handler;
+    fill(first_, words, count);
 }
 
 Turn Processor::edge(std::int64_t at) {
@@ -58,7 +66,9 @@ Turn Processor::proceed() {
             left_ = until_ > at_ ? until_ - at_ : 0;
             level = INTERRUPT;
             state_ = State::FETCH;
-            return Turn::INTERRUPT;
+            if (first_.empty()) return Turn::INTERRUPT;
+            queues_[INTERRUPT].operations = first_;
+            queues_[INTERRUPT].next = 0;
         }
         if (state_ != State::FETCH) return Turn::NONE;
         const Turn turn = fetch();

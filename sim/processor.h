@@ -51,7 +51,11 @@ class Processor {
     }
 
     // The software's answer to RESUME or INTERRUPT: its operations; `data` are the bytes of its block writes.
-    void give(const std::int64_t* words, std::size_t count, const std::uint8_t* data, std::size_t size, bool handler);
+    void give(const std::int64_t* words, std::size_t count, const std::uint8_t* data, std::size_t size);
+
+    // Whether the software has an interrupt handler, and the operations that an interrupt begins with: if there are
+    // any, the software's first turn is the RESUME behind the last of them.
+    void attach(bool handler, const std::int64_t* words, std::size_t count);
 
     // The software is gone.
     void halt() {
@@ -112,6 +116,7 @@ class Processor {
     State saved_ = State::FETCH;
     std::int64_t left_ = 0;  // what an interrupted spend has left
     Queue queues_[2];
+    std::vector<Operation> first_;  // what an interrupt begins with
 
     // The access under way.
     Operation access_{};

@@ -8,6 +8,7 @@ from enum import Enum
 
 from ...hdl.cab.addresses import HEADER_BYTES, REG, REGIONS, Irq
 from ...hdl.host.events import EventGroup, EventKind
+from ..door import STORE
 from ..packet import note_header
 
 __all__ = ["FiberIn", "Answer"]
@@ -24,6 +25,7 @@ _RESET = REG["RX_CONTROL"].reset.mask
 _READY = REG["TX_READY"].address
 _RESULT = REG["RX_RESULT"]
 _LENGTH = _RESULT.length.mask
+_HEADER, _WHOLE = _RESULT.header.mask, _RESULT.header.put(HEADER_BYTES)
 _BAD = _RESULT.crc_bad.mask | _RESULT.too_long.mask | _RESULT.framing.mask | _RESULT.discarded.mask
 
 #: Looks of the watch for which it goes on behind a burst; at the 1st, 2nd, 4th, 8th and 16th an extra ready signal is
@@ -117,7 +119,7 @@ class FiberIn:
         costs = kernel.costs
         if door.groups & _MESSAGES and not self._held:
             note_header(door, EventKind.ARRIVED, header)
-        door.spend(costs.datalink_packet + costs.upcall)
+        door.spent += costs.datalink_packet + costs.upcall
         self._recent = True
         self._age = 0
         if not self.watch.on:
@@ -151,9 +153,7 @@ class FiberIn:
                 door.write(_AREA, length)
         else:
             address, limit = place
-        door.write(_ADDRESS, address)
-        door.write(_START, limit)
-        door.write(_READY, 0)
+        door.post((STORE, _ADDRESS, 4, address, STORE, _START, 4, limit, STORE, _READY, 4, 0))
         return limit <= _SHORT and not self._checking
 
     def _discard(self):
@@ -196,13 +196,13 @@ class FiberIn:
     def _on_received(self, result):
         door, counters = self.door, self.counters
         door.write(_RELEASE, 0)
-        door.spend(self.kernel.costs.datalink_received)
+        door.spent += self.kernel.costs.datalink_received
         protocol, self._receiver = self._receiver, None
         if self._checking:
             self._checking = False
             result &= ~_RESULT.too_long.mask
         good = not result & _BAD
-        if good and _RESULT.header.get(result) != HEADER_BYTES:
+        if good and result & _HEADER != _WHOLE:
             counters.short += 1
             good = False
         if good:

@@ -10,6 +10,7 @@ from ...hdl.cab.addresses import HEADER_BYTES, REG, TX_LIST_DEPTH, Irq
 from ...hdl.host.events import EventGroup, EventKind
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
+from ..door import STORE
 from ..errors import MessageTooLong
 from ..kernel.lock import Lock
 from ..kernel.thread import BLOCK
@@ -31,8 +32,11 @@ _WAITING = REG["TX_STATUS"].waiting.mask
 _READY = REG["TX_STATUS"].ready.mask
 _SENT_LOW = REG["TX_STATUS"].sent.low
 _SENT = Irq.SENT
+_SENT_BIT = 1 << _SENT
 _MESSAGES = int(EventGroup.MESSAGES)
 _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
+#: The last entry of a packet that is counted, and of one that is not, for ``Door.post``.
+_CLOSES = (STORE, _COMMAND, 4, CLOSE_ALL), (STORE, _COMMAND, 4, _CLOSE_UNCOUNTED)
 
 #: Places for headers, used in turn: one for each entry of the list and for those that are being worked on, so that a
 #: header has left when its place is used again.
@@ -162,7 +166,8 @@ class FiberOut:
 
     async def __aexit__(self, kind, error, trace):
         if kind is not GeneratorExit:  # there nobody would carry out what is awaited
-            await self.say_late_hello()
+            if self._asked:
+                await self.say_late_hello()
             await self.door.now()
             while self.posted and self._write_posted():
                 await self.door.now()
@@ -236,7 +241,7 @@ class FiberOut:
             self._queued += 1
             self._uncounted = 0
         door, costs = self.door, self.kernel.costs
-        door.spend(costs.datalink_send + costs.datalink_entry * need)
+        door.spent += costs.datalink_send + costs.datalink_entry * need
         for word in opens:
             door.write(_COMMAND, word)
         return counted
@@ -246,22 +251,16 @@ class FiberOut:
         door = self.door
         if door.groups & _MESSAGES:
             note_header(door, EventKind.QUEUED, header)
-        write = door.write
         place = self._headers[self._header]
         self._header = (self._header + 1) % _HEADERS
         door.write_block(place, header)
-        write(_ADDRESS, place)
-        finish = _FINISH | _NOTIFY if counted and not close else _FINISH
-        if areas:
-            write(_AREA, HEADER_BYTES | _START)
-            last = len(areas) - 1
-            for index, (address, length) in enumerate(areas):
-                write(_ADDRESS, address)
-                write(_AREA, length | finish if index == last else length)
-        else:
-            write(_AREA, HEADER_BYTES | _START | finish)
+        entries = [STORE, _ADDRESS, 4, place, STORE, _AREA, 4, HEADER_BYTES | _START]
+        for address, length in areas:
+            entries += (STORE, _ADDRESS, 4, address, STORE, _AREA, 4, length)
+        entries[-1] |= _FINISH | _NOTIFY if counted and not close else _FINISH
         if close:
-            write(_COMMAND, CLOSE_ALL if counted else _CLOSE_UNCOUNTED)
+            entries += _CLOSES[not counted]
+        door.post(entries)
         self.counters.packets_sent += 1
         if done is not None:
             self._done.append((self._queued, done, argument))
@@ -351,19 +350,17 @@ class FiberOut:
 
     def _on_status(self, status):
         """At interrupt level."""
-        free = status & _FREE
         known = self._between or self._asked and self.still
         if known:
-            self._free = free  # before ``_look``: what it calls may write
+            self._free = status & _FREE  # before ``_look``: what it calls may write
         self._look(status)
         if self._between and self.posted:
             self._write_posted()
         if self._asked and known:
             self._write_hello()
-        if known:
-            free = self._free
         interrupts = self.interrupts
-        if interrupts.enabled >> _SENT & 1:
+        if interrupts.enabled & _SENT_BIT:
+            free = self._free if known else status & _FREE
             if self._room is not None and free >= self._wanted:
                 self.kernel.wake(self._room)
                 self._room = None

@@ -7,6 +7,7 @@ from struct import Struct
 
 from ...hdl.cab.addresses import REG, Irq
 from ...hdl.host.events import EventGroup, EventKind
+from ..door import Awaited, Operation, OperationKind
 
 __all__ = ["Interrupts"]
 
@@ -23,6 +24,9 @@ _PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
 _TAKEN, _BELL, _MOVED, _CUT = (1 << irq for irq in (Irq.VME_TAKEN, Irq.VME_BELL, Irq.VME_DONE, Irq.VME_ERROR))
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
+_SPEND, _NOTE = int(OperationKind.SPEND), int(OperationKind.NOTE)
+#: Loads them.
+_LOOK = Awaited(Operation(int(OperationKind.READ_BLOCK), _PENDING, _WORDS.size))
 
 
 class Interrupts:
@@ -101,8 +105,12 @@ class Interrupts:
         kernel.boot.append(self._boot)
 
     def _boot(self):
-        self.door.attach(self.handle)
-        self.door.write(_ENABLE, self.enabled)
+        door = self.door
+        first = [Operation(_SPEND, 0, 0, self.kernel.costs.interrupt_entry), _LOOK.operation]
+        if door.groups & _CPU:
+            first.insert(0, Operation(_NOTE, int(EventKind.INTERRUPT)))
+        door.attach(self.handle, first)
+        door.write(_ENABLE, self.enabled)
 
     def add(self, *irqs):
         """Lets ``irqs`` raise the line. From both levels (see above)."""
@@ -116,17 +124,14 @@ class Interrupts:
         self.enabled &= ~(1 << irq)
         self.door.write(_ENABLE, self.enabled)
 
-    async def handle(self):
-        """The handler, as the door starts it."""
+    async def handle(self, words):
+        """The handler, as the door starts it. ``words``: what _LOOK has given, as every interrupt begins with it."""
         self.active = True
-        door, costs = self.door, self.kernel.costs
+        door = self.door
         recorded = door.groups & _CPU
-        if recorded:
-            door.note(EventKind.INTERRUPT)
-        door.spend(costs.interrupt_entry)
-        first = again = True
-        while again:
-            pending, result, header, status = _WORDS.unpack(await door.read_block(_PENDING, _WORDS.size))
+        first = True
+        while True:
+            pending, result, header, status = _WORDS.unpack(words)
             causes = pending & self.enabled
             if recorded:
                 door.note(EventKind.CAUSES, a=causes)
@@ -144,7 +149,10 @@ class Interrupts:
                 await self._others(causes)
             elif first and not causes:
                 door.write(_ENABLE, self.enabled)  # what a thread had asked for is wanted no more
+            if not again:
+                break
             first = False
+            words = await _LOOK
         if self.moves:
             self.moves = False
             await self.on_moves()
@@ -156,7 +164,7 @@ class Interrupts:
             now = await door.now()
             for action in late:
                 action(now)
-        door.spend(costs.interrupt_exit)
+        self.door.spent += self.kernel.costs.interrupt_exit
         if recorded:
             door.note(EventKind.RETURNED)
         self.active = False

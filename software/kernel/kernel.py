@@ -378,7 +378,7 @@ class Kernel:
                         self._fail(None, error)
                 thread = ready.popleft()
                 cost = costs.dispatch if thread is last or last is None else costs.dispatch + costs.thread_switch
-                door.spend(cost)
+                door.spent += cost
                 last = thread
                 if recorded:
                     door.note(EventKind.THREAD, a=door.name(thread.name), b=cost)

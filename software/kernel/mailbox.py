@@ -350,12 +350,12 @@ class Mailbox:
         self._count += 1
         message.order = self._count
         if self.on_arrival is not None:
-            kernel.door.spend(costs.upcall)
+            kernel.door.spent += costs.upcall
             if self.on_arrival(message):
                 return True
         if self._offer(message):
             return True
-        kernel.door.spend(costs.mailbox_put)
+        kernel.door.spent += costs.mailbox_put
         self._messages.append(message)
         self._bytes += message.length
         return False
@@ -366,7 +366,7 @@ class Mailbox:
         for index, (thread, match) in enumerate(readers):
             if match is None or match(message):
                 del readers[index]
-                kernel.door.spend(kernel.costs.mailbox_put + kernel.costs.wake)
+                kernel.door.spent += kernel.costs.mailbox_put + kernel.costs.wake
                 kernel.wake(thread, message)
                 return True
         return False
@@ -408,7 +408,7 @@ class Mailbox:
                 if match(message):
                     found = self._take(index)
                     break
-        kernel.door.spend(cost)
+        kernel.door.spent += cost
         if found is not None:
             self._room()
         return found
@@ -430,7 +430,7 @@ class Mailbox:
             reader = kernel.current, match
             self._readers.append(reader)
             message = await kernel.block(self, lambda: self._readers.remove(reader), self._return, timeout)
-            kernel.door.spend(kernel.costs.mailbox_get)
+            kernel.door.spent += kernel.costs.mailbox_get
         return kernel.notes.taken(message)
 
     def _return(self, message):

@@ -90,7 +90,7 @@ class Memory:
                 blocks.looks - self._looks
             ) * costs.memory_merge
             self._splits, self._looks = blocks.splits, blocks.looks
-        self.door.spend(cost)
+        self.door.spent += cost
         return address
 
     @blocking
@@ -134,7 +134,7 @@ class Memory:
 
     def free(self, address):
         """Gives a block back. From both levels. ValueError if it is not one that was allocated."""
-        self.door.spend(self.kernel.costs.memory_free)
+        self.door.spent += self.kernel.costs.memory_free
         self._blocks.free(address)
         if self._waiting:
             self._serve()
@@ -190,7 +190,7 @@ class Memory:
 
     def store(self, address, data):
         """As ``write``, at any address: nothing but the board looks whether it may be done."""
-        self.door.spend((len(data) + 3 >> 2) * self.kernel.costs.copy_word)
+        self.door.spent += (len(data) + 3 >> 2) * self.kernel.costs.copy_word
         for start, end in _pieces(address, len(data)):
             self.door.write_block(address + start, data[start:end])
 

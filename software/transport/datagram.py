@@ -147,7 +147,7 @@ class Datagram:
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
             raise MessageTooLong(f"a datagram carries at most {MAX_MESSAGE} bytes, not {length}: send it in parts")
-        fetch = await fetched(kernel, self.memory, areas)
+        fetch = None if own else await fetched(kernel, self.memory, areas)
         if fetch is None:
             await self._send(cabs, mailbox, data if own else None, areas, length, switching, None)
             return
@@ -163,7 +163,7 @@ class Datagram:
         kernel = self.kernel
         own = data is not None
         if cabs == self.number:
-            kernel.door.spend(kernel.costs.datagram_send)
+            kernel.door.spent += kernel.costs.datagram_send
             if fetch is not None:
                 await fetch.arrived(length)
             await self._deliver(mailbox, data if own else areas, length)
@@ -183,7 +183,7 @@ class Datagram:
         if not self.datalink.options.circuits:
             switching = Switching.PACKET
         noted = kernel.notes.sending(_DATAGRAM, stream.destination, length)
-        kernel.door.spend(kernel.costs.datagram_send)
+        kernel.door.spent += kernel.costs.datagram_send
         done = block = None
         if own and length:
             block = await self.memory.allocate(length)
@@ -214,7 +214,7 @@ class Datagram:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
             self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
-            datalink, spend = self.datalink, self.kernel.door.spend
+            datalink, door = self.datalink, self.kernel.door
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
             if switching is Switching.CIRCUIT:
@@ -223,12 +223,12 @@ class Datagram:
                 packets = []
                 for offset, part, last in fragments(areas, length, MAX_CIRCUIT_DATA):
                     packets.append((pack(*head, last, mailbox, number, length, offset), part))
-                spend(cost * len(packets))
+                door.spent += cost * len(packets)
                 await datalink.send_circuit(route, packets, done, argument)
             elif length <= MAX_DATA:
                 if fetch is not None:
                     await fetch.arrived(length)
-                spend(cost)
+                door.spent += cost
                 await datalink.send(
                     route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument
                 )
@@ -236,7 +236,7 @@ class Datagram:
                 for offset, part, last in fragments(areas, length, MAX_DATA):
                     if fetch is not None:
                         await fetch.arrived(min(offset + MAX_DATA, length))
-                    spend(cost)
+                    door.spent += cost
                     await datalink.send(
                         route,
                         pack(*head, last, mailbox, number, length, offset),
@@ -288,7 +288,7 @@ class Datagram:
     def packet(self, header):
         """A packet has begun: names the place for it."""
         kernel = self.kernel
-        kernel.door.spend(kernel.costs.datagram_match)
+        kernel.door.spent += kernel.costs.datagram_match
         _, source, destination, flags, mailbox, number, length, offset = unpack(header)
         if destination != self.number and destination != ANY_CAB:
             self.counters.misdelivered += 1
@@ -356,7 +356,7 @@ class Datagram:
     def received(self, length, good):
         """The packet has ended."""
         kernel = self.kernel
-        kernel.door.spend(kernel.costs.datagram_received)
+        kernel.door.spent += kernel.costs.datagram_received
         key, message = self._current
         self._current = None
         if not good:

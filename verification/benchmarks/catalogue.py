@@ -22,7 +22,7 @@ from ...sim.machines.nectar import boards_of
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, cubes, large, layers, naive, network, nodes, speedups, switches, workloads
+from . import cab, cubes, large, layers, naive, network, nodes, python, speedups, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -322,6 +322,7 @@ BENCHMARKS = {
         Benchmark("few", "speed with 2 of 16 CABs busy, against all 16 busy", _few),
         Benchmark("silent", "speed with silent fibers, against all 16 CABs busy", _silent),
         Benchmark("fast", "host time of RTL boards, without Python, against fast boards", _fast),
+        Benchmark("python", "host time of Python for a datagram, against that of the engine's core", python.measure),
         Benchmark("large", "host time and memory of large systems of fast boards", large.measure),
         Benchmark("ipsc2", "speed of 16 nodes of the iPSC/2, against 16 CABs; of 128 nodes", cubes.measure),
         Benchmark("memory", "memory of a simulated system of 16 CABs", _memory),

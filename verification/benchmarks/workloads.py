@@ -41,6 +41,15 @@ class Run:
     carried: int
     core_seconds: float | None = None
     seen: object = None
+    processor_seconds: float = 0  # of this process, meanwhile
+
+    @property
+    def python_seconds(self):
+        """Processor time of Python, in a run on the engine with one thread: that of the process, less the core's share.
+
+        The core tells how long it has run by the clock. A machine that does other things takes the processor away from
+        core and Python alike, so the core's share of the time is that of the processor time."""
+        return self.processor_seconds * (1 - self.core_seconds / self.seconds)
 
     @property
     def cycles_per_second(self):
@@ -84,13 +93,13 @@ async def measure(machine, topology, tasks, look=None):
     system = System.of(machine, topology, PROTOTYPE)
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         await system.run()
-        seconds = time.perf_counter() - begun
+        seconds, used = time.perf_counter() - begun, time.process_time() - used
         carried = sum(thread.result or 0 for thread in threads)
         engine = getattr(machine, "engine", None)
         core_seconds = None if engine is None else engine.core_seconds
-        return Run(seconds, machine.time_ps, carried, core_seconds, look and look(machine))
+        return Run(seconds, machine.time_ps, carried, core_seconds, look and look(machine), used)
     finally:
         system.close()
 
@@ -116,10 +125,10 @@ def ring_tasks(talkers, messages, size=MAX_DATA):
     return tasks
 
 
-def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False):
+def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False, threads=None):
     """16 CABs on one HUB, of which ``talkers`` send to the next of them, ``messages`` of ``size`` bytes, by default one
     whole packet, each."""
-    return run("hub:16", ring_tasks(talkers, messages, size), recorder, fast)
+    return run("hub:16", ring_tasks(talkers, messages, size), recorder, fast, threads)
 
 
 def mesh(rows, columns, messages, threads=None):
@@ -142,9 +151,10 @@ def hub_cost(talkers, messages):
     return run("hub:16", tasks, threads=1, look=lambda machine: machine.engine.cost_ns("HUB1")).seen
 
 
-def pair(messages):
-    """Two CABs on one HUB, of which the first sends to the second."""
-    return run("hub:2", [("CAB1", _send, (2, messages)), ("CAB2", receive, (messages,))])
+def pair(messages, size=MAX_DATA, fast=False, threads=None):
+    """Two CABs on one HUB, of which the first sends to the second ``messages`` of ``size`` bytes."""
+    tasks = [("CAB1", _send, (2, messages, size)), ("CAB2", receive, (messages,))]
+    return run("hub:2", tasks, fast=fast, threads=threads)
 
 
 def silence(slices):

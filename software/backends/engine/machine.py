@@ -5,6 +5,7 @@ has a turn.
 """
 
 from heapq import heappop, heappush
+from struct import Struct
 
 from ....hdl.cab.vme.numbers import NODE_MEMORY_BYTES
 from ....hdl.hub.commands import Op
@@ -21,7 +22,9 @@ __all__ = ["EngineMachine"]
 
 # Looked up once: enumerations are slow, and this is done at every turn.
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
-_BOARD, _LEVEL, _RESULT, _VALUE = int(Word.BOARD), int(Word.LEVEL), int(Word.RESULT), int(Word.NUMBER)
+_BOARD = int(Word.BOARD)
+#: BOARD, LEVEL, RESULT and NUMBER of the exchange.
+_TURN = Struct("4q")
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
 
 
@@ -165,11 +168,26 @@ class EngineMachine:
             while code == _PAUSE:
                 code = engine.run(limit)
             if code == _RESUME or code == _INTERRUPT:
-                board = exchange[_BOARD]
+                board, level, result, value = _TURN.unpack_from(exchange)
                 runner = runners[board]
+                door = runner.door
                 try:
-                    operations = runner.interrupt() if code == _INTERRUPT else self._resume(runner)
-                    engine.answer(operations, runner.door.handler is not None)
+                    if code == _INTERRUPT:
+                        last = runner.begin()
+                    elif result == _BYTES:
+                        last = runner.step(level, engine.bytes())
+                    elif result == _NUMBER:
+                        last = runner.step(level, value)
+                    elif result == _NOTHING:
+                        last = runner.step(level)
+                    else:
+                        last = runner.step(level, None, self._bus_error())
+                    words, data = door.take_words()
+                    if last is not None:
+                        words += last
+                    engine.answer(words, data)
+                    if door.attached_anew:
+                        self._attach(board, door)
                 except BaseException:
                     engine.halt(board)
                     raise
@@ -182,21 +200,18 @@ class EngineMachine:
                 while plans and plans[0][0] <= engine.time_ps:
                     heappop(plans)[2]()
             elif code == Code.UNHANDLED:
-                raise BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
+                raise self._bus_error()
             else:
                 raise RuntimeError(f"{engine.cpus[exchange[_BOARD]]}: {engine.fault()}")
 
-    def _resume(self, runner):
-        """The software whose turn it is goes on with the result of its await."""
+    def _bus_error(self):
         exchange = self.engine.exchange
-        result = exchange[_RESULT]
-        if result == _NUMBER:
-            return runner.resume(exchange[_LEVEL], exchange[_VALUE])
-        if result == _NOTHING:
-            return runner.resume(exchange[_LEVEL])
-        if result == _BYTES:
-            return runner.resume(exchange[_LEVEL], self.engine.bytes())
-        return runner.resume(exchange[_LEVEL], None, BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE])))
+        return BusError(exchange[Word.ADDRESS], bool(exchange[Word.WRITE]))
+
+    def _attach(self, board, door):
+        """Tells the engine of the handler that software has attached."""
+        door.attached_anew = False
+        self.engine.attach(board, door.handler is not None, door.first)
 
     # -- faults (software.machine) -------------------------------------------------------------------
     def plan(self, time_ps, action):
