@@ -11,7 +11,7 @@ from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.backends.processor import Processor
-from nectar.software.door import BusError, Door
+from nectar.software.door import STORE, BusError, Door, Operation, OperationKind
 from nectar.verification import seeds
 from nectar.verification.sim.traffic import run
 from nectar.verification.sim.vcd import read
@@ -31,13 +31,20 @@ PINS = (
     "bus__error",
 )
 LIMIT_PS = 5_000_000_000
+#: What each interrupt begins with, if that is not the handler's: operations of which the last one has a result.
+FIRST = (
+    Operation(OperationKind.WRITE, DATA + 256, 4, 77),
+    Operation(OperationKind.SPEND, 0, 0, 3),
+    Operation(OperationKind.READ, REG["IRQ_PENDING"].address, 4),
+)
 
 
 class Software:
-    """Random software; ``seen`` is all that it learns."""
+    """Random software; ``seen`` is all that it learns. With odd seeds each interrupt begins with FIRST."""
 
     def __init__(self, door, seed):
         self.door = door
+        self.first = FIRST if seed % 2 else ()
         self.random = seeds.rng(seed)
         self.seen = []
 
@@ -45,13 +52,18 @@ class Software:
         """A random operation."""
         door, rng = self.door, self.random
         what = rng.choice(
-            ("write", "write", "block", "spend", "spend", "read", "read", "load", "now", "hole", "store hole")
+            ("write", "write", "post", "block", "spend", "spend", "read", "read", "load", "now", "hole", "store hole")
         )
         size = rng.choice((1, 2, 4))
         address = DATA + rng.randrange(64) * 4 + rng.randrange(0, 4, size)
         try:
             if what == "write":
                 door.write(address, rng.getrandbits(40) - (1 << 39), size)
+            elif what == "post":
+                for number in range(rng.randrange(4)):
+                    door.post(
+                        (STORE, DATA + 4 * number, 4, rng.getrandbits(32), int(OperationKind.SPEND), 0, 0, number)
+                    )
             elif what == "block":
                 door.write_block(DATA + rng.randrange(64), rng.randbytes(rng.randrange(1, 23)))
             elif what == "spend":
@@ -76,8 +88,11 @@ class Software:
         self.door.write(REG["TIMER_COMPARE"].address, now + cycles)
         self.seen.append(("alarm", now))
 
-    async def interrupt(self):
-        self.seen.append(("interrupt", await self.door.read(REG["IRQ_PENDING"].address), await self.door.now()))
+    async def interrupt(self, pending=None):
+        assert (pending is None) == (not self.first)
+        if pending is None:
+            pending = await self.door.read(REG["IRQ_PENDING"].address)
+        self.seen.append(("interrupt", pending, await self.door.now()))
         self.door.write(REG["IRQ_PENDING"].address, 1 << Irq.TIMER | 1 << Irq.ERROR)
         for _ in range(self.random.randrange(4)):
             await self.settled("handler")
@@ -94,7 +109,7 @@ class Software:
 
     async def main(self):
         door, rng = self.door, self.random
-        door.attach(self.interrupt)
+        door.attach(self.interrupt, self.first)
         door.write(REG["IRQ_ENABLE"].address, 1 << Irq.TIMER)
         await self.alarm(50)
         for step in range(300):
