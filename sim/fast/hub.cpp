@@ -70,17 +70,28 @@ void Hub::reset() {
 
 void Hub::edge() {
     ++now_;
-    const bool resets = resetting_ || reset_next_;
-    reset_next_ = false;
-    step();
-    if (resets) reset();
-    load_inputs();
+    if (calm_) {
+        move_bytes();
+    } else {
+        const bool resets = resetting_ || reset_next_;
+        reset_next_ = false;
+        step();
+        if (resets) reset();
+        load_inputs();
+    }
     resetting_ = held_rst_;
     held_rst_ = rst_;
     held_valid_ = gather(rx_valid_, ports_);
     held_ready_ = gather(tx_ready_, ports_);
     each(held_valid_, [&](unsigned n) { held_payload_[n] = rx_payload_[n]; });
-    idle_ = !is_busy() && !resetting_ && !held_rst_;
+    if (calm_) {
+        calm_ = !held_rst_;
+        idle_ = !is_moving() && !held_rst_;
+    } else {
+        idle_ = !is_busy() && !resetting_ && !held_rst_;
+        calm_ = is_calm();
+        if (calm_) pulses_ = Pulses();
+    }
 }
 
 // Whether anything may happen without a symbol.
@@ -134,6 +145,11 @@ void Hub::step() {
     const Mask told = resumes_ | answering | halting_ | expired_;
     take((queued_ & ~awaiting_) | (told & (queued_ | resumes_ | answering)), told);
     each(turning_ | (cleared_ & queued_), [&](unsigned n) { settle_queue(n); });
+    finish(outputs, held, closed_before);
+}
+
+// The end of a cycle, behind the heads.
+void Hub::finish(Mask outputs, Mask held, Mask closed_before) {
     halting_ = cleared_;
     append_replies();
     const Mask readies = pulses_.send_ready | reaches_.send_ready;

@@ -3,7 +3,8 @@
 // step() is a clock cycle. All parts see the state at its beginning: what a part changes for others stands in
 // `pulses_` until the end of the cycle, when the tables take it. The parts run in the order of the files: the central
 // controller (hub_central.cpp, hub_supervisor.cpp), then the ports (hub_port.cpp), then reply bus, tables and watchdog
-// (hub.cpp). Only ports at which something is under way are visited.
+// (hub.cpp). Only ports at which something is under way are visited. move_bytes() (hub_bytes.cpp) does the same as
+// step() where only bytes move.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,17 @@ class Hub : private HubState {
 
     void reset();
     void step();
+    void finish(Mask outputs, Mask held, Mask closed_before);
     bool is_busy() const;
     void empty(unsigned port);
     void settle_queue(unsigned port);
     void settle_output(unsigned port);
+
+    // Cycles in which nothing but bytes move.
+    bool is_calm() const;
+    bool is_moving() const;
+    void move_bytes();
+    bool load_bytes();
 
     // Central controller.
     void control();
@@ -123,6 +131,7 @@ class Hub : private HubState {
     Mask held_ready_;
     bool held_rst_ = true;
     bool resetting_ = true;
+    bool calm_ = false;  // the next cycle is one of move_bytes()
     std::int64_t now_ = 0;
     bool reset_next_ = false;
     std::uint8_t owners_[MOST_PORTS] = {};   // input connected to each output

@@ -4,10 +4,6 @@
 
 namespace nectar::fast {
 
-namespace {
-
-constexpr auto code(Control control) { return static_cast<std::uint16_t>(control); }
-
 Arrival kind_of(std::uint16_t symbol, bool enabled) {
     if (!(symbol & CONTROL_BIT)) return enabled ? Arrival::BYTE : Arrival::NOTHING;
     switch (static_cast<Control>(symbol)) {
@@ -20,6 +16,10 @@ Arrival kind_of(std::uint16_t symbol, bool enabled) {
     }
     return enabled ? Arrival::RESERVED : Arrival::NOTHING;
 }
+
+namespace {
+
+constexpr auto code(Control control) { return static_cast<std::uint16_t>(control); }
 
 // Whether a HUB takes the command from its queue.
 bool is_own(std::uint8_t op, std::uint8_t hub, std::uint8_t id) {

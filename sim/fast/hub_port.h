@@ -81,6 +81,9 @@ struct Beat {
 // What there is in the input register.
 enum class Arrival : std::uint8_t { NOTHING, BYTE, FRAME, COMMAND, REPLY, READY, RESERVED, REFUSED };
 
+// Of a symbol at a port that is `enabled` or not.
+Arrival kind_of(std::uint16_t symbol, bool enabled);
+
 // Why a command that arrives is dropped.
 enum class Fate : std::uint8_t { GOOD, SPOILED, VOID, SPOILED_VOID };
 

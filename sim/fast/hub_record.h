@@ -12,6 +12,8 @@ namespace nectar::fast {
 class HubRecord {
   public:
     bool running() const { return running_; }
+    // Whether tick() changes anything.
+    bool changes() const { return running_ || shown_[0] != events_.size(); }
     void start(std::int64_t now);
     void stop() { running_ = false; }
     void clear();
