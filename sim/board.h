@@ -188,6 +188,9 @@ struct Pins {
     std::uint8_t* tick = nullptr;
     // The ports with a symbol at their pins, where the board knows them; else null.
     const Mask* sending = nullptr;
+    // And what such a board takes besides rx_valid and tx_ready: the ports at which they are 1.
+    Mask* arriving = nullptr;
+    Mask* ready = nullptr;
     Napper* napper = nullptr;  // of boards that are one; else null
     Probes probes;
 };

@@ -94,6 +94,7 @@ bool Engine::connect(int a, int port_a, int b, int port_b, std::int64_t symbol_p
         Port& port = end.ports[end.wired];
         port.pins = end.pins.ports[numbers[i]];
         port.board = &end;
+        port.number = static_cast<unsigned>(numbers[i]);
         if (end.pins.sending) {
             port.live = &end.live;
             port.place = static_cast<unsigned>(end.wired);
@@ -293,6 +294,7 @@ inline bool Engine::exchange(Board& board, std::int64_t time) {
         return symbol;
     }
     Mask due = board.live;
+    Mask arriving;
     each(*board.pins.sending, [&](unsigned number) {
         const std::uint8_t place = board.places[number];
         if (place != Board::NO_PLACE) nectar::add(due, place);
@@ -300,8 +302,11 @@ inline bool Engine::exchange(Board& board, std::int64_t time) {
     each(due, [&](unsigned place) {
         Port& port = board.ports[place];
         visit(port);
+        if (*port.pins.rx_valid) nectar::add(arriving, port.number);
+        set(*board.pins.ready, port.number, port.ready);
         set(board.live, place, !port.rests());
     });
+    *board.pins.arriving = arriving;
     return symbol;
 }
 

@@ -160,6 +160,7 @@ void Engine::serve(Board& board, std::int64_t edge) {
         board.symbol = true;
     }
     *pins.rx_valid = valid;
+    if (board.pins.arriving) set(*board.pins.arriving, static_cast<unsigned>(board.service), valid);
 }
 
 }  // namespace nectar

@@ -32,6 +32,7 @@ struct alignas(64) Port {
     Board* board = nullptr;
     Mask* live = nullptr;   // ports of the board at which a symbol is to arrive; may be null
     unsigned place = 0;           // its own place among them
+    unsigned number = 0;          // its number on the board
     std::uint64_t count = 0;      // symbols sent so far
     std::uint32_t ahead = 0;      // symbols that are under way before the board has sent them,
     std::int64_t ahead_start = 0; // and when the last of them starts on the wire

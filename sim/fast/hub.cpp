@@ -10,18 +10,6 @@ namespace nectar::fast {
 
 namespace {
 
-// One bit for each byte that is 1; `bytes` has room for 128.
-Mask gather(const std::uint8_t* bytes, unsigned count) {
-    Mask found;
-    for (unsigned at = 0; at < count; at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, bytes + at, sizeof word);
-        if (!word) continue;
-        found.words[at / 64] |= ((word & 0x0101010101010101) * 0x0102040810204080 >> 56) << at % 64;
-    }
-    return found;
-}
-
 bool is_hello(std::uint8_t op) { return op == hub::HELLO || op == hub::HELLO_ASK; }
 
 }  // namespace
@@ -41,6 +29,7 @@ Hub::Hub(unsigned ports, Pins& pins)
     : ports_(ports), names_(2), all_(~from(ports)), port_(new HubPort[ports]) {
     while (names_ < ports) names_ *= 2;
     std::memset(tx_ready_, 1, sizeof tx_ready_);
+    may_send_ = all_;
     reset();
     pins.clk = &clk_;
     pins.clk_before = &clk_before_;
@@ -48,6 +37,8 @@ Hub::Hub(unsigned ports, Pins& pins)
     pins.idle = &idle_;
     pins.hub_id = &hub_id_;
     pins.sending = &showing_;
+    pins.arriving = &came_;
+    pins.ready = &may_send_;
     for (unsigned n = 0; n < ports; ++n) {
         pins.ports.push_back({&rx_payload_[n], &rx_valid_[n], &tx_payload_[n], &tx_valid_[n], &tx_ready_[n]});
         const auto* connected = reinterpret_cast<const std::uint8_t*>(&connected_shown_) + n / 8;
@@ -81,16 +72,15 @@ void Hub::edge() {
     }
     resetting_ = held_rst_;
     held_rst_ = rst_;
-    held_valid_ = gather(rx_valid_, ports_);
-    held_ready_ = gather(tx_ready_, ports_);
-    each(held_valid_, [&](unsigned n) { held_payload_[n] = rx_payload_[n]; });
     if (calm_) {
-        calm_ = !held_rst_;
+        take_bytes();
         idle_ = !is_moving() && !held_rst_;
     } else {
+        held_valid_ = came_;
+        held_ready_ = may_send_;
+        each(held_valid_, [&](unsigned n) { held_payload_[n] = rx_payload_[n]; });
         idle_ = !is_busy() && !resetting_ && !held_rst_;
-        calm_ = is_calm();
-        if (calm_) pulses_ = Pulses();
+        if (is_calm()) calm_down();
     }
 }
 

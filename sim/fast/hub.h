@@ -41,8 +41,10 @@ class Hub : private HubState {
     // Cycles in which nothing but bytes move.
     bool is_calm() const;
     bool is_moving() const;
+    static bool is_odd(const HubPort& p);
+    void calm_down();
     void move_bytes();
-    bool load_bytes();
+    void take_bytes();
 
     // Central controller.
     void control();
@@ -118,6 +120,8 @@ class Hub : private HubState {
     std::uint8_t clk_ = 0;
     std::uint8_t clk_before_ = 0;
     std::uint8_t rst_ = 1;
+    Mask came_;      // as rx_valid_ and
+    Mask may_send_;  // tx_ready_
     std::uint8_t idle_ = 0;
     std::uint8_t hub_id_ = 0;
     alignas(16) std::uint8_t rx_valid_[MOST_PORTS] = {};
@@ -132,6 +136,8 @@ class Hub : private HubState {
     bool held_rst_ = true;
     bool resetting_ = true;
     bool calm_ = false;  // the next cycle is one of move_bytes()
+    Mask odd_inputs_;    // then: ports whose symbols are no bytes for the queue
+    Mask odd_outputs_;   // and outputs at which something else than bytes is on its way
     std::int64_t now_ = 0;
     bool reset_next_ = false;
     std::uint8_t owners_[MOST_PORTS] = {};   // input connected to each output

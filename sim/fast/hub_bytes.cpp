@@ -7,6 +7,13 @@
 
 namespace nectar::fast {
 
+namespace {
+
+// Places in a queue that a calm HUB needs for what is on its way there.
+constexpr unsigned LEAST_ROOM = 4;
+
+}  // namespace
+
 // Whether the next cycle does no more than move_bytes().
 bool Hub::is_calm() const {
     if (resetting_ || held_rst_ || reset_next_ || frozen_ || thaws_ || record_.changes()) return false;
@@ -27,12 +34,38 @@ bool Hub::is_calm() const {
         const Grounds grounds{pending_, connected_, connected_shown_, locked_shown_, enabled_};
         if (!checked || !(grounds == grounds_)) return false;
     }
-    bool plain = true;
-    each(arriving_, [&](unsigned n) {
+    const auto plain = [&](unsigned n, std::uint16_t symbol) {
         const HubPort& p = port_[n];
-        plain = plain && p.kind == Arrival::BYTE && !(p.reply_place | p.arrived);
+        return symbol < CONTROL_BIT && has(enabled_, n) && !(p.reply_place | p.arrived) && p.queue.room() >= LEAST_ROOM;
+    };
+    bool bytes = true;
+    each(arriving_, [&](unsigned n) { bytes = bytes && plain(n, port_[n].symbol); });
+    each(held_valid_, [&](unsigned n) { bytes = bytes && plain(n, held_payload_[n]); });
+    return bytes;
+}
+
+// move_bytes() follows.
+void Hub::calm_down() {
+    calm_ = true;
+    pulses_ = Pulses();
+    each(arriving_, [&](unsigned n) { port_[n].queue.preset(0, port_[n].symbol); });
+    each(held_valid_, [&](unsigned n) { port_[n].queue.preset(has(arriving_, n), held_payload_[n]); });
+    odd_inputs_ = ~enabled_;
+    each(all_, [&](unsigned n) {
+        if (port_[n].reply_place | port_[n].arrived) add(odd_inputs_, n);
     });
-    return plain;
+    odd_outputs_ = Mask();
+    each(sending_, [&](unsigned n) {
+        if (is_odd(port_[n])) add(odd_outputs_, n);
+    });
+}
+
+// Whether something else than bytes is on its way out.
+bool Hub::is_odd(const HubPort& p) {
+    constexpr auto START = static_cast<std::uint16_t>(Control::START);
+    bool odd = p.answers || (p.readies | p.sending) || !p.replies.empty() || p.out == START;
+    for (const Beat& beat : {p.beside, p.waiting[0], p.waiting[1]}) odd |= beat.closes || beat.symbol == START;
+    return odd;
 }
 
 // is_busy() in cycles of move_bytes().
@@ -43,48 +76,48 @@ bool Hub::is_moving() const {
 
 // A cycle of a calm HUB.
 void Hub::move_bytes() {
-    constexpr auto START = static_cast<std::uint16_t>(Control::START);
     const Mask held = connecting_ | locking_ | partial_ | queued_;
-    const Mask outputs = sending_;
-    pulses_.moved = pulses_.pushed = Mask();
-
-    each(outputs, [&](unsigned n) {
+    const Mask outputs = sending_, odd = sending_ & odd_outputs_, full_before = full_;
+    Mask full, sending, showing;
+    each(odd, [&](unsigned n) { output(n); });
+    each(outputs & ~odd, [&](unsigned n) {
         HubPort& p = port_[n];
-        const bool own = p.answers | (p.readies | p.sending) | !p.replies.empty();
-        if (own || p.waiting[0].closes || p.beside.closes || p.out == START) return output(n);
         p.fresh = !p.valid || has(held_ready_, n);
-        if (p.fresh) {
-            p.valid = p.has_beside || p.behind;
-            p.out = p.has_beside ? p.beside.symbol : p.behind ? p.waiting[0].symbol : 0;
-            if (p.has_beside) {
-                p.has_beside = false;
-                return;
-            }
-        } else {
-            if (p.has_beside || !p.behind) return;
+        bool shifts = p.behind;
+        if (p.fresh && p.has_beside) {
+            p.out = p.beside.symbol;
+            p.valid = true;
+            p.has_beside = shifts = false;
+        } else if (p.fresh) {
+            p.out = p.behind ? p.waiting[0].symbol : 0;
+            p.valid = p.behind;
+        } else if (p.has_beside) {
+            shifts = false;
+        } else if (p.behind) {
             p.beside = p.waiting[0];
             p.has_beside = true;
         }
-        if (!p.behind) return;
-        p.waiting[0] = p.waiting[1];
-        --p.behind;
+        if (shifts) {
+            p.waiting[0] = p.waiting[1];
+            --p.behind;
+        }
+        if (p.behind == 2) add(full, n);
+        if (p.valid || p.has_beside || p.behind) add(sending, n);
+        if (p.valid) add(showing, n);
+        tx_valid_[n] = p.valid;
+        tx_payload_[n] = p.out;
     });
 
     // Queues and heads.
     bool other = false;
     Mask moved, pushed, resting, emptied;
-    const Mask arriving = arriving_;
-    each(arriving, [&](unsigned n) {
-        HubPort& p = port_[n];
-        if (p.queue.room()) return put(n, p, p.symbol);
-        decode(n);
-        other = true;
-    });
-    const Mask heads = queued_ & ~awaiting_;
-    const Mask turning = turning_;
+    queued_ |= arriving_;
+    turning_ |= arriving_;
+    const Mask heads = queued_ & ~awaiting_, turning = turning_;
     each(heads | turning, [&](unsigned n) {
         HubPort& p = port_[n];
         bool turns = has(turning, n);
+        if (has(arriving_, n)) p.queue.admit();
         if (has(heads, n)) {
             if (p.state != Head::PASS) {
                 head(n);
@@ -94,7 +127,7 @@ void Hub::move_bytes() {
                 if (entry >= CONTROL_BIT || p.closing || !p.targets) {
                     go_on(n, p, p.asked || p.answers || p.answered == now_);
                     other = turns = true;
-                } else if (!(p.targets & full_)) {
+                } else if (!(p.targets & full_before)) {
                     p.queue.pop();
                     p.in_run = false;
                     add(moved, n);
@@ -103,6 +136,7 @@ void Hub::move_bytes() {
                     each(p.targets, [&](unsigned o) {
                         HubPort& to = port_[o];
                         to.waiting[to.behind++] = {entry, false};
+                        if (to.behind == 2) add(full, o);
                     });
                 }
             }
@@ -113,49 +147,46 @@ void Hub::move_bytes() {
         levels_[n] = static_cast<std::uint16_t>(p.queue.level());
         if (p.queue.empty() && p.state == Head::PASS) add(emptied, n);
     });
-    pulses_.moved |= moved;
-    pulses_.pushed |= pushed;
+    pulses_.moved = other ? pulses_.moved | moved : moved;
     turning_ = (turning_ | moved) & ~resting;
     queued_ &= ~emptied;
-    if (other || starts_ || starting_) {
+    const Mask plain = (outputs | pushed) & ~odd;
+    full_ = (full_ & ~plain) | full;
+    sending_ = (sending_ & ~plain) | sending | pushed;
+    showing_ = (showing_ & ~plain) | showing;
+    if (other || starts_) {
         calm_ = false;
+        pulses_.pushed |= pushed;
         finish(outputs, held, ended_);
+        each(held_valid_, [&](unsigned n) { held_payload_[n] = port_[n].queue.preset(0); });
         load_inputs();
         return;
     }
-
-    Mask full, sending, showing;
-    const Mask changed = outputs | pushed;
-    each(changed, [&](unsigned n) {
-        HubPort& p = port_[n];
-        const bool own = (p.readies | p.sending) || p.answers || !p.replies.empty();
-        if (p.behind == 2) add(full, n);
-        if (own || p.valid || p.has_beside || p.behind) add(sending, n);
-        if (p.valid) add(showing, n);
-        tx_valid_[n] = p.valid;
-        tx_payload_[n] = p.out;
+    each(odd, [&](unsigned n) {
+        settle_output(n);
+        if (!is_odd(port_[n])) drop(odd_outputs_, n);
     });
-    full_ = (full_ & ~changed) | full;
-    sending_ = (sending_ & ~changed) | sending;
-    showing_ = (showing_ & ~changed) | showing;
     watch(held);
-    calm_ = load_bytes() && !closing_ && !expired_;
+    arriving_ = held_valid_;
 }
 
-// load_inputs() for bytes. Returns whether nothing else is in the input registers.
-bool Hub::load_bytes() {
-    bool plain = true;
-    Mask arriving;
-    each(held_valid_, [&](unsigned n) {
-        HubPort& p = port_[n];
-        p.symbol = held_payload_[n];
-        p.kind = kind_of(p.symbol, has(enabled_, n));
-        if (p.kind == Arrival::NOTHING) return;
-        add(arriving, n);
-        plain = plain && p.kind == Arrival::BYTE && !(p.reply_place | p.arrived);
+// What arrives at a calm HUB. Bytes go to their places in the queues at once, where they are found two cycles later.
+void Hub::take_bytes() {
+    bool plain = !(came_ & odd_inputs_ || held_rst_ || closing_ || expired_);
+    each(came_, [&](unsigned n) {
+        Queue& queue = port_[n].queue;
+        queue.preset(has(arriving_, n), rx_payload_[n]);
+        plain = plain && rx_payload_[n] < CONTROL_BIT && queue.room() >= LEAST_ROOM;
     });
-    arriving_ = arriving;
-    return plain;
+    held_valid_ = came_;
+    held_ready_ = may_send_;
+    if (plain) return;
+    calm_ = false;
+    each(came_, [&](unsigned n) { held_payload_[n] = rx_payload_[n]; });
+    each(arriving_, [&](unsigned n) {
+        port_[n].symbol = port_[n].queue.preset(0);
+        port_[n].kind = Arrival::BYTE;
+    });
 }
 
 }  // namespace nectar::fast

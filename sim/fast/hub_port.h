@@ -32,6 +32,10 @@ class Queue {
 
     void put(std::uint16_t entry) { entries_[tail_++ & MASK] = entry; }
     void pop() { ++head_; }
+    // Of a calm HUB: what will be put in behind `ahead` others; then it is.
+    void preset(unsigned ahead, std::uint16_t entry) { entries_[(tail_ + ahead) & MASK] = entry; }
+    std::uint16_t preset(unsigned ahead) const { return entries_[(tail_ + ahead) & MASK]; }
+    void admit() { ++tail_; }
     // Throws away what was put before this cycle.
     void clear() { head_ = visible_ = settled_; }
     // The cycle ends.

@@ -42,6 +42,8 @@ struct Side {
             *port.rx_valid = rx[n] != 0;
             if (rx[n]) *port.rx_payload = rx[n] & 0x1FF;
             *port.tx_ready = ready[n];
+            if (pins.arriving) set(*pins.arriving, static_cast<unsigned>(n), rx[n] != 0);
+            if (pins.ready) set(*pins.ready, static_cast<unsigned>(n), ready[n] != 0);
         }
     }
     void edge() {
