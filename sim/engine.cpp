@@ -284,30 +284,44 @@ std::int64_t Engine::tick(Board& board, std::int64_t edge, std::int64_t left_out
 // happens are left out where the board tells which ones send.
 inline bool Engine::exchange(Board& board, std::int64_t time) {
     const std::int64_t next = time + board.group->period;
+    if (board.pins.sending) return exchange_some(board, time, next);
     bool symbol = false;
-    const auto visit = [&](Port& port) __attribute__((always_inline)) {
-        const std::int64_t arrival = port.edge(time, next, symbol);
-        if (arrival != NEVER) sent(port, arrival);
-    };
-    if (!board.pins.sending) {
-        for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) visit(*port);
-        return symbol;
+    for (Port *port = board.ports.get(), *end = port + board.wired; port != end; ++port) {
+        const std::int64_t arrival = port->edge(time, next, symbol);
+        if (arrival != NEVER) sent(*port, arrival);
     }
-    Mask due = board.live;
-    Mask arriving;
-    each(*board.pins.sending, [&](unsigned number) {
+    return symbol;
+}
+
+bool Engine::exchange_some(Board& board, std::int64_t time, std::int64_t next) {
+    const Pins& pins = board.pins;
+    Mask due = board.live, arriving;
+    each(*pins.sending, [&](unsigned number) {
         const std::uint8_t place = board.places[number];
         if (place != Board::NO_PLACE) nectar::add(due, place);
     });
-    each(due, [&](unsigned place) {
+    each(due, [&](unsigned place) __attribute__((always_inline)) {
         Port& port = board.ports[place];
-        visit(port);
-        if (*port.pins.rx_valid) nectar::add(arriving, port.number);
-        set(*board.pins.ready, port.number, port.ready);
-        set(board.live, place, !port.rests());
+        if (*port.pins.tx_valid & port.ready) {
+            const std::int64_t arrival = port.send(time, *port.pins.tx_payload);
+            if (arrival != NEVER) sent(port, arrival);
+        }
+        const bool ready = port.last_start <= next;
+        if (ready != port.ready) {
+            port.ready = ready;
+            *port.pins.tx_ready = ready;
+            set(*pins.ready, port.number, ready);
+        }
+        const bool arrives = port.first <= next;
+        *port.pins.rx_valid = arrives;
+        if (arrives) {
+            *port.pins.rx_payload = port.receive();
+            nectar::add(arriving, port.number);
+        }
+        set(board.live, place, arrives || !ready || port.first != NEVER);
     });
-    *board.pins.arriving = arriving;
-    return symbol;
+    *pins.arriving = arriving;
+    return static_cast<bool>(arriving);
 }
 
 // A port has sent a symbol that will have arrived at `arrival`.

@@ -180,6 +180,7 @@ class Engine {
     void step(Group& group);
     bool prepare(Board& board, std::int64_t edge, std::int64_t time);
     bool exchange(Board& board, std::int64_t time);
+    bool exchange_some(Board& board, std::int64_t time, std::int64_t next);
     std::int64_t tick(Board& board, std::int64_t edge, std::int64_t left_out);
     void settle(Group& group);
     void settle(Board& board);

@@ -9,6 +9,7 @@ from pathlib import Path
 from ...sim.profile import PROTOTYPE
 from ...sim.topology import load
 from ...software.backends.engine.machine import EngineMachine
+from ...software.datalink.options import Options
 from ...software.packet import MAX_DATA
 from ...software.system import System
 
@@ -87,10 +88,10 @@ async def _compute(cab, slices):
         await cab.pause()
 
 
-async def measure(machine, topology, tasks, look=None):
+async def measure(machine, topology, tasks, look=None, options=None):
     """Runs ``tasks``, (CAB's name, task, arguments), on ``machine``; closes it; returns a Run, which has seen what
-    ``look(machine)`` returns."""
-    system = System.of(machine, topology, PROTOTYPE)
+    ``look(machine)`` returns. ``options``: of the datalink."""
+    system = System.of(machine, topology, PROTOTYPE, options=options or Options())
     try:
         threads = [system.spawn(name, task, *arguments) for name, task, arguments in tasks]
         begun, used = time.perf_counter(), time.process_time()
@@ -104,13 +105,13 @@ async def measure(machine, topology, tasks, look=None):
         system.close()
 
 
-def run(topology, tasks, recorder=None, fast=False, threads=None, look=None):
+def run(topology, tasks, recorder=None, fast=False, threads=None, look=None, options=None):
     """``measure`` on the engine, for the topology of that name; ``fast``: with fast boards."""
     topology = load(topology)
     boards = {"boards": "fast"} if fast else {}
     try:
         machine = EngineMachine(topology, recorder=recorder, threads=threads, **boards)
-        measure(machine, topology, tasks, look).send(None)
+        measure(machine, topology, tasks, look, options).send(None)
     except StopIteration as end:
         return end.value
     raise RuntimeError("the engine has suspended")
