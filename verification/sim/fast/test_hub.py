@@ -120,6 +120,34 @@ def test_the_record_of_events_is_the_same(pair):
     send(pair, {3: bytes_})
 
 
+def test_long_packets_pass_in_the_same_cycles(pair):
+    """docs/hub.md, input queue: all ports send packets up to longer than the queues, with gaps, over fibers that are
+    fast, slow, and stopped until queues are full; others wait for their outputs meanwhile."""
+    cycles = 9000
+    for number in range(3):
+        rng = seeds.rng("fast HUB, long packets", number)
+        pair.reset()
+        lines = {}
+        for port in range(PORTS):
+            line = lines[port] = []
+            while len(line) < cycles // 2:
+                data = rng.randbytes(rng.choice([3, 200, 1000, 1200, 1300]))
+                output = rng.choice([n for n in range(PORTS) if n != port])
+                gap = rng.choice([0, 0, 0.1, 0.5])
+                for symbol in [*command(Op.OPEN_RETRY_REPLY, HUB, output), *packet(data), *CLOSE_ALL]:
+                    line += [None] * (rng.random() < gap) + [symbol]
+                line += [None] * rng.choice([0, 40, 900])
+        ready = bytearray(PORTS * cycles)
+        for port in range(PORTS):
+            at = 0
+            while at < cycles:
+                rate, end = rng.choice([0, 0.3, 0.9, 1, 1]), min(cycles, at + rng.randrange(300, 1500))
+                for cycle in range(at, end):
+                    ready[PORTS * cycle + port] = rng.random() < rate
+                at = end
+        pair.run(stream(PORTS, lines, cycles), array("B", bytes(ready)))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_gives_the_same_in_every_cycle(pair, kind):
     for number in range(4):
@@ -154,11 +182,18 @@ FAULTS = {
     "a reply bus that is a cycle too fast": ("hub.cpp", "now_ + COMMAND_LENGTH;", "now_ + COMMAND_LENGTH - 1;"),
     "turns begin at port 0": ("hub_central.cpp", "lowest(later ? later : wishes)", "lowest(wishes)"),
     "a lock keeps nobody out": ("hub_central.cpp", "!has(locked_shown_, name) ||", "true ||"),
-    "a supervisor freezes nobody": ("hub_central.cpp", "if (!freeze) check(turn);", "check(turn);"),
+    "a supervisor freezes nobody": (
+        "hub_central.cpp",
+        "freeze = frozen_ || (decided_.valid && decided_.supervisor);",
+        "freeze = false;",
+    ),
     "a reset of a queue sends no ready": ("hub.cpp", "pulses_.send_ready = halting_;", ""),
     "a watchdog that waits twice as long": ("hub.cpp", "std::int64_t{1} << log_", "std::int64_t{2} << log_"),
     "close all stays connected": ("hub_port.cpp", "if (leaves && leaving.closes && !ended)", "if (false)"),
     "the own port is not bad": ("hub_central.cpp", "if (bad || o == order.port) return", "if (bad) return"),
+    "bytes go on to an output that takes none": ("hub_bytes.cpp", "if (to.behind == 2) add(full, o);", ""),
+    "bytes begin to move with what has been told": ("hub_bytes.cpp", "pulses_ = Pulses();", ""),
+    "bytes find room where there is none": ("hub_bytes.cpp", "LEAST_ROOM = 4;", "LEAST_ROOM = 0;"),
     "an event is recorded late": ("hub.cpp", "record_.tick(now_);", "record_.tick(now_ - 1);"),
 }
 
@@ -170,6 +205,7 @@ def find(path):
         test_a_connection_is_made_used_and_closed_in_the_same_cycles(both)
         test_the_watchdog_ends_what_stands_still_in_the_same_cycle(both)
         test_the_record_of_events_is_the_same(both)
+        test_long_packets_pass_in_the_same_cycles(both)
         for kind in KINDS:
             noise(both, seeds.rng("fast HUB", kind), kind, 5)
 
