@@ -204,7 +204,27 @@ class Scenario:
         await self.register("RX_RELEASE", random.getrandbits(32))
 
     async def reset_receiver(self):
+        packet = self.model.packet
         await self.register("RX_CONTROL", put("RX_CONTROL", reset=1, discard=random.random() < 0.5))
+        await self._cut_off(packet)
+
+    async def _cut_off(self, packet):
+        """A reset has forgotten ``packet`` (or None): how much of it had been stored by then is not specified. Each
+        byte of its areas must be as before or as in the packet; the model takes what the board has."""
+        if packet is None or not packet.stored:
+            return
+        may_be, rest = {}, packet.stored
+        for offset, length in packet.areas:
+            for place, byte in enumerate(rest[:length], offset):
+                may_be.setdefault(place, {self.model.data[place]}).add(byte)
+            rest = rest[length:]
+        await self.board.quiet()
+        words = sorted({place & ~3 for place in may_be})
+        for at, access in zip(words, await self.board.block(Access(_DATA + at) for at in words), strict=True):
+            for place, byte in enumerate(access.data.to_bytes(4, "big"), at):
+                if place in may_be:
+                    assert byte in may_be[place], f"{place:#x} is {byte:#x}, not one of {may_be[place]} after a reset"
+                    self.model.data[place] = byte
 
     async def take_replies(self):
         for _ in range(random.choice([1, 2, 10])):
@@ -277,7 +297,11 @@ class Scenario:
         await self.register(name, random.getrandbits(32) & (~0xC if name == "IRQ_THRESHOLD" else ~0))
 
     async def reset_board(self):
-        await self.register("RESET", random.getrandbits(32) | (random.random() < 0.7))
+        packet = self.model.packet
+        value = random.getrandbits(32) | (random.random() < 0.7)
+        await self.register("RESET", value)
+        if value & 1:
+            await self._cut_off(packet)
 
     async def memory(self):
         for _ in range(10):

@@ -10,7 +10,7 @@ from nectar.hdl.cab.addresses import HEADER_BYTES, LENGTH_BITS, REG, REGIONS, Ch
 from nectar.hdl.cab.packet_receiver import RECEIVER_REGISTERS, PacketReceiver, Queued
 from nectar.hdl.link.symbol import Control, packet
 from nectar.verification.bench import Bench
-from nectar.verification.cab.contents import put, random_arrival, with_crc
+from nectar.verification.cab.contents import put, random_arrival, with_crc, with_sum
 from nectar.verification.cab.ports import RegisterPorts
 from nectar.verification.cab.reference import Board, BusFault
 from nectar.verification.cab.structures import pack
@@ -211,6 +211,26 @@ async def a_packet_is_taken_at_a_symbol_a_cycle(dut):
         queue.taken == list(range(queue.taken[0], queue.taken[0] + rest)) and queue.clock.cycles - queue.taken[-1] == 3
     )
     assert bytes(queue.memory[5 + at] for at in range(len(data) - HEADER_BYTES)) == data[HEADER_BYTES:]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_checksum_is_right_in_all_its_bits_or_wrong(dut):
+    """docs/cab.md, fiber in 1 and 4: RX_RESULT.crc_bad, for both kinds of checksum: some that are right, and each bit
+    of one inverted."""
+    queue = Queue(dut)
+    await queue.start()
+    for check, sealed, bits in ((Check.CRC32, with_crc, 32), (Check.INTERNET, with_sum, 16)):
+        assert await queue.write("RX_MODE", put("RX_MODE", check=check))
+        for bit in (*[None] * 12, *range(bits)):
+            data = sealed(random.randbytes(HEADER_BYTES + random.randrange(1, 9)))
+            if bit is not None:
+                data = (int.from_bytes(data, "big") ^ 1 << bit).to_bytes(len(data), "big")
+            queue.queue.extend((int(symbol), 0) for symbol in packet(data))
+            await queue.settle()
+            await queue.begin(DATA, 100)
+            await queue.settle()
+            assert REG["RX_RESULT"].crc_bad.get(await queue.read("RX_RESULT")) == (bit is not None), (check, bit)
+            await queue.write("RX_RELEASE")
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

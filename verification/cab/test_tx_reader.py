@@ -7,7 +7,7 @@ import cocotb
 import pytest
 
 from nectar.hdl.cab.tx_reader import Entry, EntryKind, Item, TxReader
-from nectar.hdl.link.symbol import Control
+from nectar.hdl.link.symbol import SYMBOL_BITS, Control
 from nectar.verification.bench import Bench
 from nectar.verification.cab.structures import pack, unpack
 from nectar.verification.harness import StepClock, StreamSink, StreamSource
@@ -23,7 +23,8 @@ def random_entry():
     if kind == EntryKind.COMMAND:
         return {
             "kind": kind.value,
-            "value": random.getrandbits(24),
+            # Its last bits may look like an idle symbol, which a command sends all the same.
+            "value": random.choice([random.getrandbits(24), random.getrandbits(15) << SYMBOL_BITS | Control.IDLE]),
             "notify": flags["notify"],
             "wait_ready": random.getrandbits(1),
         }

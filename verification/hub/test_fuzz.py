@@ -91,12 +91,24 @@ class Talk:
         self.harness.play(self.agents, lambda: self.agents.now > begin + 2 and self.agents.quiet, 50_000)
         return [departures(tx[start:], port) for port, (tx, start) in enumerate(zip(self.agents.recording.tx, before))]
 
-    def ask(self, port, op, param):
-        """Gives a command at ``port`` that must be done; returns the value."""
-        got = self.send({port: command(op, HUB, param)})[port].replies
-        frames = [frame for frame, _ in got if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
-        assert len(frames) == 1 and frames[0][0] == op | REPLY, f"{Op(op).name} {param} at port {port}: {frames}"
-        return frames[0][2]
+    def ask(self, questions):
+        """Gives commands that must all be done: ``questions`` ({port: [(op, param)]}), the ports at once and one behind
+        the other at each; returns the values in their order ({port: [value]})."""
+        got = self.send(
+            {
+                port: [symbol for op, param in asked for symbol in command(op, HUB, param)]
+                for port, asked in questions.items()
+            }
+        )
+        values = {}
+        for port, asked in questions.items():
+            frames = [frame for frame, _ in got[port].replies]
+            frames = [frame for frame in frames if frame[1] == HUB and frame[0] not in (HELLO, HELLO_ASK)]
+            assert [frame[0] for frame in frames] == [op | REPLY for op, _ in asked], (
+                f"port {port}: {[(Op(op).name, param) for op, param in asked]}: {frames}"
+            )
+            values[port] = [frame[2] for frame in frames]
+        return values
 
 
 def emptied(harness, manager):
@@ -105,9 +117,7 @@ def emptied(harness, manager):
     talk = Talk(harness)
     end = [int(Control.END)]
     talk.send({manager: end + end + command(Op.FLUSH_REPLY, HUB, 1)})
-    talk.ask(manager, Op.WATCHDOG_TIME_REPLY, 0)
-    for port in everyone:
-        talk.ask(manager, Op.ENABLE_REPLY, port)
+    talk.ask({manager: [(Op.WATCHDOG_TIME_REPLY, 0), *((Op.ENABLE_REPLY, port) for port in everyone)]})
     answers = talk.send({port: end + end + command(Op.FLUSH_REPLY, HUB, port) for port in everyone})
     for port in everyone:
         assert (Op.FLUSH_REPLY, HUB, port) in [frame for frame, _ in answers[port].replies], (
@@ -115,21 +125,26 @@ def emptied(harness, manager):
         )
     for op in (Op.CLOSE_MINE_REPLY, Op.UNLOCK_MINE):
         talk.send({port: command(op, HUB, 0) for port in everyone})
-    for port in everyone:
-        talk.ask(manager, Op.FORCE_READY_REPLY, FORCE | port)
-    for port in everyone:
-        for op, value in (
-            (Op.STATUS_OUTPUT, 0),
-            (Op.STATUS_LOCK, 0),
-            (Op.STATUS_INPUT, 0),
-            (Op.STATUS_QUEUE, 0),
-            (Op.STATUS_READY, 1),
-        ):
-            assert talk.ask(manager, op, port) == value, f"{Op(op).name} of port {port}"
-        talk.ask(manager, Op.STATUS_NEIGHBOUR, port)
-        assert talk.ask(manager, Op.STATUS_ERRORS, port) > 0
-    talk.ask(manager, Op.WATCHDOG_TIME_REPLY, WATCHDOG_DEFAULT)
-    talk.ask(manager, Op.MONITOR_CLEAR_REPLY, Clear.STOP)
+    talk.ask({manager: [(Op.FORCE_READY_REPLY, FORCE | port) for port in everyone]})
+    for op, value in (
+        (Op.STATUS_OUTPUT, 0),
+        (Op.STATUS_LOCK, 0),
+        (Op.STATUS_INPUT, 0),
+        (Op.STATUS_QUEUE, 0),
+        (Op.STATUS_READY, 1),
+        (Op.STATUS_NEIGHBOUR, None),
+        (Op.STATUS_ERRORS, None),
+    ):
+        # The manager asks about all others, and another port about the manager's, where commands wait meanwhile.
+        others = [port for port in everyone if port != manager]
+        for asker, about in ((manager, others), (others[0], [manager])):
+            found = talk.ask({asker: [(op, port) for port in about]})[asker]
+            for port, found_value in zip(about, found):
+                if value is not None:
+                    assert found_value == value, f"{Op(op).name} of port {port}"
+                elif op == Op.STATUS_ERRORS:
+                    assert found_value > 0, f"{Op(op).name} of port {port}"
+    talk.ask({manager: [(Op.WATCHDOG_TIME_REPLY, WATCHDOG_DEFAULT), (Op.MONITOR_CLEAR_REPLY, Clear.STOP)]})
     begin = talk.agents.now
     harness.play(
         talk.agents,
@@ -160,10 +175,8 @@ def noise(profile, rng, ports):
     manager = rng.randrange(ports)
     try:
         talk = Talk(harness)
-        for port in range(ports):
-            if port != manager:
-                talk.ask(manager, Op.ALLOW_SUPERVISOR_REPLY, port)
-        talk.ask(manager, Op.WATCHDOG_TIME_REPLY, rng.choice([8, 10, 12]))
+        others = [(Op.ALLOW_SUPERVISOR_REPLY, port) for port in range(ports) if port != manager]
+        talk.ask({manager: [*others, (Op.WATCHDOG_TIME_REPLY, rng.choice([8, 10, 12]))]})
         noises = [Noise(port, ports, port == manager, rng) for port in range(ports)]
         watch = Invariants(ports)
         while watch.symbols < ROUND:

@@ -72,7 +72,7 @@ async def a_strobe_may_pause_anywhere(dut):
 async def a_message_may_end_before_it_is_passed_on(dut):
     """docs/ipsc2.md, "An end before the circuit stands": before the grant, in each cycle from the grant on, behind the
     probe; with pauses; and the next message comes close behind."""
-    seen = await run(dut, 4, 1200, give_up=0.3, patience=30)
+    seen = await run(dut, 8, 1200, give_up=0.3, patience=30)
     seen.update(await run(dut, 20, 200, give_up=0.6, patience=8))
     assert not seen["wrong"] and not seen["early"] and seen["messages"] > 10
     assert seen["taken back"] > 20 and seen["ended in ask"] > 10 and seen["ended in pass"] > 3

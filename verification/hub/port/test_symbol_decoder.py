@@ -205,12 +205,12 @@ async def sorts_whatever_arrives(dut):
     for hub in (ANY_HUB, parts[1].hub):  # nor is what differs in one bit from the ID of any HUB, or from ours
         await compare(*parts, [symbol for bit in range(8) for symbol in command(FOR_ANY[0], hub ^ 1 << bit, bit)])
     stream = soup(parts[1].hub)
-    for gap in (0.0, 0.3):
+    seen, rare = parts[1].seen, [name for name in PULSES if name not in ("overrun", "refused")]
+    for gap in (0.0, 0.3, 0.0, 0.3):
         await compare(*parts, (next(stream) for _ in range(6000)), gap)
-    seen = parts[1].seen
-    assert seen["overrun"] == seen["refused"] == 0 and all(
-        seen[name] > 20 for name in PULSES if name not in ("overrun", "refused")
-    ), seen
+        if gap and all(seen[name] > 20 for name in rare):
+            break
+    assert seen["overrun"] == seen["refused"] == 0 and all(seen[name] > 20 for name in rare), seen
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
