@@ -5,6 +5,7 @@ answers with the operations of ``docs/door.md``, as numbers. ``docs/engine.md`` 
 """
 
 import ctypes
+import functools
 import os
 import struct
 from types import MappingProxyType
@@ -191,8 +192,7 @@ class Engine:
             recorder.begin(topology, profile, nodes=nodes, skew_ps=max(link.symbol_ps for link in links))
             recorder.source = _Records(library, handle)
         self.exchange = memoryview(library.nectar_exchange(handle).contents).cast("B").cast("q")
-        self._run = library.nectar_run
-        self._context = ctypes.c_void_p(handle)
+        self.go = functools.partial(library.nectar_run, ctypes.c_void_p(handle))
         self._word_room = self._data_room = 0
         self._reserve(1024, 4096)
 
@@ -211,15 +211,21 @@ class Engine:
 
     def run(self, until_ps=None):
         """Runs until software must run (``exchange`` tells whose), simulated time is ``until_ps``, or all is quiet.
+        Who calls it at each turn may set UNTIL of ``exchange`` and call ``go()``, and ``pause()`` behind PAUSE.
 
         Returns a Code (as int). After RESUME and INTERRUPT ``answer`` or ``halt`` must come before the next ``run``.
         Clock edges at ``until_ps`` itself are not done.
         """
         self.exchange[_UNTIL] = _FOREVER if until_ps is None else until_ps
-        code = self._run(self._context)
-        if code == _PAUSE and self._recorder is not None:
-            self._recorder.flush()
+        code = self.go()
+        if code == _PAUSE:
+            self.pause()
         return code
+
+    def pause(self):
+        """What is due after PAUSE: what has been recorded is written."""
+        if self._recorder is not None:
+            self._recorder.flush()
 
     def attach(self, board, handler, first=()):
         """Whether the software of a CPU (an index) has an interrupt handler. ``first``: operations that each interrupt
@@ -421,7 +427,7 @@ class Engine:
         self._library.nectar_free(self._handle)
         self._handle = self._words = self._data = None
         self.exchange = memoryview(bytearray(8 * len(Word))).cast("q")
-        self._run = self._refuse
+        self.go = self._refuse
 
     def _refuse(self, *arguments):
         self._opened()

@@ -116,6 +116,10 @@ class Datalink:
 
     def destination(self, given, what):
         """(CAB ID or list of IDs, number) of the destination ``given`` by a program; see ``software.names``."""
+        if type(given) is tuple and len(given) == 2:
+            cab, number = given
+            if type(cab) is int and type(number) is int and 0 <= number <= 0xFFFF:
+                return given
         return destination(given, what, self.names)
 
     @property
@@ -169,18 +173,16 @@ class Datalink:
         route anew."""
         self.recovery.report_unresponsive(cab)
 
-    async def send(self, route, header, areas, last=True, done=None, argument=None):
-        """Sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte address, bytes),
-        1004 bytes at most.
+    def send(self, route, header, areas, last=True, done=None, argument=None):
+        """Awaitable: sends one packet by packet switching: the 16 bytes of ``header``, then ``areas``, each (byte
+        address, bytes), 1004 bytes at most.
 
         Returns when it is in the fiber-out list. ``last``: False only if another packet follows for certain.
         ``done(argument)``, only with ``last``, is called some time after it has left. Raises CircuitError if a
         multicast's way over several HUBs does not come to stand."""
         if route.before:
-            await self._through(route, self._tree, header, areas, last, done, argument)
-            return
-        async with self.out as out:
-            await out.packet(route.packet, header, areas, True, last, done, argument, True)
+            return self._through(route, self._tree, header, areas, last, done, argument)
+        return self.out.send(route.packet, header, areas, last, done, argument)
 
     async def _tree(self, route, header, areas, last, done, argument):
         async with self.out as out:

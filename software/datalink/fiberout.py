@@ -175,6 +175,32 @@ class FiberOut:
         self.lock.release()
 
     # -- writing the list ----------------------------------------------------------------------------
+    async def send(self, opens, header, areas, last, done, argument):
+        """``packet`` for one that stands alone, from taking the lock to giving it back."""
+        lock, door = self.lock, self.door
+        if lock.holder is not None:
+            await lock.acquire()
+        else:
+            lock.holder = self.kernel.current
+        self._between = False
+        try:
+            need = len(opens) + len(areas) + 2
+            if self._free < need or self.posted:
+                await self._make_room(need, True)
+            self._fill(header, areas, True, self._open(need, opens, last), done, argument)
+            if not self.watch.on:
+                await self.watch.start()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+        if self._asked:
+            await self.say_late_hello()
+        await door.now()
+        while self.posted and self._write_posted():
+            await door.now()
+        self._between = True
+        lock.release()
+
     async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None, alone=False):
         """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then
         *close all*.
@@ -293,7 +319,7 @@ class FiberOut:
             self._between = False
             self._look(status)
             self._free = status & _FREE
-            wrote = alone and self._write_posted()
+            wrote = alone and self.posted and self._write_posted()
             if self._free >= need:
                 return
             if wrote:
@@ -353,7 +379,10 @@ class FiberOut:
         known = self._between or self._asked and self.still
         if known:
             self._free = status & _FREE  # before ``_look``: what it calls may write
-        self._look(status)
+        if (status >> _SENT_LOW) - self._sent & 0xFF:
+            self._look(status)
+        else:
+            self._status = status
         if self._between and self.posted:
             self._write_posted()
         if self._asked and known:

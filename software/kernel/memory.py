@@ -104,7 +104,9 @@ class Memory:
             raise OutOfMemory(
                 f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces"
             )
-        self.kernel.check_pending()
+        kernel = self.kernel
+        if kernel.current.pending is not None:
+            kernel.check_pending()
         if not self._waiting:
             address = self.try_allocate(size)
             if address is not None:
@@ -185,13 +187,19 @@ class Memory:
 
     def write(self, address, data):
         """Stores the bytes of ``data`` at ``address``; posted."""
-        self.check(address, len(data))
+        length = len(data)
+        if address < self.base or address + length > self.base + self.size:
+            self.check(address, length)
         self.store(address, data)
 
     def store(self, address, data):
         """As ``write``, at any address: nothing but the board looks whether it may be done."""
-        self.door.spent += (len(data) + 3 >> 2) * self.kernel.costs.copy_word
-        for start, end in _pieces(address, len(data)):
+        length = len(data)
+        self.door.spent += (length + 3 >> 2) * self.kernel.costs.copy_word
+        if address % _PIECE + length <= _PIECE:
+            self.door.write_block(address, data)
+            return
+        for start, end in _pieces(address, length):
             self.door.write_block(address + start, data[start:end])
 
     @blocking

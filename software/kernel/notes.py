@@ -68,8 +68,10 @@ class Notes:
 
     def delivered(self, layer, message):
         """A Message is complete at this CAB."""
-        if self._door.groups & _MESSAGES:
-            message.layer = int(layer)
+        if not self._door.groups & _MESSAGES:
+            self.received += 1
+            return
+        message.layer = int(layer)
         self.arrived(layer, message.source, message.number, message.length)
 
     def arrived(self, layer, source, number, length):

@@ -141,7 +141,8 @@ class Datagram:
         """
         cabs, mailbox = self.datalink.destination(destination, "mailbox")
         kernel = self.kernel
-        kernel.check_pending()
+        if kernel.current.pending is not None:
+            kernel.check_pending()
         own = isinstance(data, (bytes, bytearray, memoryview))
         areas = () if own else tuple(areas_of(data, self.memory, admit=self.memory.admit_remote))
         length = len(data) if own else sum(size for _, size in areas)
@@ -170,7 +171,12 @@ class Datagram:
             if fetch is not None:
                 self.memory.free(fetch.block)
             return
-        route, stream = await self._way(cabs)
+        datalink, memory = self.datalink, self.memory
+        stream = self._streams.get(cabs) if isinstance(cabs, int) and not datalink.discovery.explored else None
+        if stream is None:
+            route, stream = await self._way(cabs)
+        else:
+            route = datalink.route(cabs)
         if len(areas) > route.areas:
             raise MessageTooLong(
                 f"a message to {cabs} may have {route.areas} areas, not {len(areas)}: send fewer, or to fewer CABs at "
@@ -180,15 +186,15 @@ class Datagram:
             switching = Switching(switching)
         if switching is Switching.AUTO:
             switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
-        if not self.datalink.options.circuits:
+        if not datalink.options.circuits:
             switching = Switching.PACKET
-        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length)
+        noted = kernel.notes.sending(_DATAGRAM, stream.destination, length) if kernel.door.groups else 0
         kernel.door.spent += kernel.costs.datagram_send
         done = block = None
         if own and length:
-            block = await self.memory.allocate(length)
-            done = self.memory.free
-            self.memory.write(block, data)
+            block = await memory.allocate(length)
+            done = memory.free
+            memory.write(block, data)
             areas = ((block, length),)
         elif fetch is not None:
             done = self.memory.free
@@ -213,7 +219,8 @@ class Datagram:
         try:
             number = stream.number
             stream.number = number + 1 & 0xFFFF
-            self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
+            if noted:
+                self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
             datalink, door = self.datalink, self.kernel.door
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
@@ -320,7 +327,9 @@ class Datagram:
         if length > MAX_MESSAGE:
             self.counters.malformed += 1
             return Answer.DISCARD
-        box = self.mailbox(mailbox)
+        box = self.mailboxes.get(mailbox)
+        if box is None:
+            box = self.mailbox(mailbox)
         if box.refuses(length):
             self.counters.refused += 1
             return Answer.DISCARD

@@ -23,6 +23,7 @@ __all__ = ["EngineMachine"]
 # Looked up once: enumerations are slow, and this is done at every turn.
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
 _BOARD = int(Word.BOARD)
+_UNTIL, _FOREVER = int(Word.UNTIL), 2**63 - 1
 #: BOARD, LEVEL, RESULT and NUMBER of the exchange.
 _TURN = Struct("4q")
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
@@ -164,9 +165,11 @@ class EngineMachine:
             limit = until_ps
             if plans and (limit is None or plans[0][0] < limit):
                 limit = plans[0][0]
-            code = engine.run(limit)
+            exchange[_UNTIL] = _FOREVER if limit is None else limit
+            code = engine.go()
             while code == _PAUSE:
-                code = engine.run(limit)
+                engine.pause()
+                code = engine.go()
             if code == _RESUME or code == _INTERRUPT:
                 board, level, result, value = _TURN.unpack_from(exchange)
                 runner = runners[board]
