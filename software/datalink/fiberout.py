@@ -176,43 +176,26 @@ class FiberOut:
 
     # -- writing the list ----------------------------------------------------------------------------
     async def send(self, opens, header, areas, last, done, argument):
-        """``packet`` for one that stands alone, from taking the lock to giving it back."""
-        lock, door = self.lock, self.door
-        if lock.holder is not None:
-            await lock.acquire()
-        else:
-            lock.holder = self.kernel.current
-        self._between = False
-        try:
+        """``packet`` for one that stands alone, with the lock; posted packets may go first."""
+        async with self:
             need = len(opens) + len(areas) + 2
             if self._free < need or self.posted:
                 await self._make_room(need, True)
             self._fill(header, areas, True, self._open(need, opens, last), done, argument)
             if not self.watch.on:
                 await self.watch.start()
-        except BaseException as error:
-            await self.__aexit__(type(error), error, error.__traceback__)
-            raise
-        if self._asked:
-            await self.say_late_hello()
-        await door.now()
-        while self.posted and self._write_posted():
-            await door.now()
-        self._between = True
-        lock.release()
 
-    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None, alone=False):
+    async def packet(self, opens, header, areas, close=True, last=True, done=None, argument=None):
         """Writes a packet: the commands ``opens``, then the bytes of ``header`` and of ``areas`` with their CRC, then
         *close all*.
 
         ``areas``: list of (byte address, bytes). ``last``: False if the caller is going to send more at once; only then
         may it be left uncounted. ``done(argument)`` (only with ``last``) is called, at either level, some time after
-        all of it has left. ``alone``: no connection stands, and nothing has been written since the lock was taken, so
-        that posted packets may go first. Returns when all is in the list. The caller holds the lock. Raises
-        MessageTooLong for more than the list could hold at once."""
+        all of it has left. Returns when all is in the list. The caller holds the lock. Raises MessageTooLong for more
+        than the list could hold at once."""
         need = len(opens) + len(areas) + 2
-        if self._free < need or alone and self.posted:
-            await self._make_room(need, alone)
+        if self._free < need:
+            await self._make_room(need)
         counted = self._open(need, opens, last)
         self._fill(header, areas, close, counted, done, argument)
         if not self.watch.on:
@@ -312,7 +295,7 @@ class FiberOut:
             await self.watch.start()
 
     async def _make_room(self, need, alone=False):
-        """Waits until ``need`` entries of the list are free. ``alone`` as for ``packet``."""
+        """Waits until ``need`` entries are free. ``alone``: nothing has been written since the lock was taken."""
         _fits(need)
         while True:
             status = await self.door.read(_STATUS)
@@ -379,10 +362,9 @@ class FiberOut:
         known = self._between or self._asked and self.still
         if known:
             self._free = status & _FREE  # before ``_look``: what it calls may write
+        self._status = status
         if (status >> _SENT_LOW) - self._sent & 0xFF:
             self._look(status)
-        else:
-            self._status = status
         if self._between and self.posted:
             self._write_posted()
         if self._asked and known:

@@ -173,10 +173,8 @@ class Mailbox:
     def refuses(self, length):
         """Whether a message of ``length`` bytes from outside must be turned away: closed, or it would never find
         room. It is counted then."""
-        if self._shut is None and not self.trusted:
-            most = self.capacity_bytes
-            if (most is None or length <= most) and length <= self.kernel.memory.size:
-                return False
+        if self._shut is None and not self.trusted and self._never(length) is None:
+            return False
         self.refused += 1
         return True
 
@@ -399,8 +397,7 @@ class Mailbox:
     def try_take(self, match=None):
         """Takes out the oldest message (for which ``match(message)`` is true); None if there is none. From both
         levels. Raises MailboxClosed."""
-        if self._shut is not None or self.trusted:
-            self._check()
+        self._check()
         kernel, messages = self.kernel, self._messages
         costs = kernel.costs
         cost = costs.mailbox_get
@@ -429,8 +426,7 @@ class Mailbox:
         message = None
         if kernel.current.pending is not None:
             kernel.check_pending()
-        if self._shut is not None or self.trusted:
-            self._check()
+        self._check()
         if self._messages:
             message = self.try_take(match)
         if message is None:
