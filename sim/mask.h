@@ -43,7 +43,7 @@ inline unsigned lowest(const Mask& ports) {
 }
 
 // Calls work(port) for each port, the lowest first.
-template <class Work> inline void each(const Mask& ports, Work work) {
+template <class Work> __attribute__((always_inline)) inline void each(const Mask& ports, Work work) {
     const Mask all = ports;
     for (std::uint64_t part = all.words[0]; part; part &= part - 1) {
         work(static_cast<unsigned>(__builtin_ctzll(part)));

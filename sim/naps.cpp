@@ -24,7 +24,7 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
         if (port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
         return edge + 1;
     }
-    if (!may_nap_ || threads_ || edge < board.reset || board.wired != 1) return edge + 1;
+    if (!may_nap_ || edge < board.reset || board.wired != 1) return edge + 1;
     std::int64_t due = board.cpu.due(edge - board.reset);
     if (due != NEVER) due += board.reset;
     if (due < edge + LEAST_EDGES) return edge + 1;

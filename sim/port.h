@@ -44,7 +44,7 @@ struct alignas(64) Port {
     Port& operator=(const Port&) = delete;
 
     // Takes a symbol of the board's at an edge at `time`; returns when it will have arrived at the peer, or LOST.
-    std::int64_t send(std::int64_t time, std::uint16_t symbol) {
+    __attribute__((always_inline)) std::int64_t send(std::int64_t time, std::uint16_t symbol) {
         last_start = time > wire_free ? time : wire_free;
         wire_free = last_start + symbol_ps;
         if (ahead) {
@@ -125,7 +125,7 @@ struct alignas(64) Port {
 
   private:
     // A symbol on a direction that has faults.
-    std::int64_t struck(std::int64_t arrival, std::uint16_t symbol) {
+    __attribute__((noinline)) std::int64_t struck(std::int64_t arrival, std::uint16_t symbol) {
         const Faults::Fate& fate = faults->last = faults->next(count++, last_start, arrival, symbol);
         for (int copy = 0; copy < fate.copies; ++copy) peer->put(fate.arrival, fate.symbol);
         for (int i = 0; i < fate.more; ++i) peer->put(fate.arrival, fate.again[i]);
@@ -162,7 +162,7 @@ struct alignas(64) Port {
         if (tail_ == head_) grow();
     }
 
-    void grow() {
+    __attribute__((noinline)) void grow() {
         std::vector<Flight> larger(2 * ring_.size());
         for (std::size_t i = 0; i < ring_.size(); ++i) larger[i] = ring_[(head_ + i) & mask_];
         head_ = 0;

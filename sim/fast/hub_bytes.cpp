@@ -80,9 +80,11 @@ void Hub::move_bytes() {
     const Mask outputs = sending_, odd = sending_ & odd_outputs_, full_before = full_;
     Mask full, sending, showing;
     each(odd, [&](unsigned n) { output(n); });
-    each(outputs & ~odd, [&](unsigned n) {
-        HubPort& p = port_[n];
-        p.fresh = !p.valid || has(held_ready_, n);
+    HubPort* const ports = port_.get();
+    const Mask may_send = held_ready_;
+    each(outputs & ~odd, [&](unsigned n) __attribute__((always_inline)) {
+        HubPort& p = ports[n];
+        p.fresh = !p.valid || has(may_send, n);
         bool shifts = p.behind;
         if (p.fresh && p.has_beside) {
             p.out = p.beside.symbol;
@@ -113,11 +115,11 @@ void Hub::move_bytes() {
     Mask moved, pushed, resting, emptied;
     queued_ |= arriving_;
     turning_ |= arriving_;
-    const Mask heads = queued_ & ~awaiting_, turning = turning_;
-    each(heads | turning, [&](unsigned n) {
-        HubPort& p = port_[n];
+    const Mask heads = queued_ & ~awaiting_, turning = turning_, arriving = arriving_;
+    each(heads | turning, [&](unsigned n) __attribute__((always_inline)) {
+        HubPort& p = ports[n];
         bool turns = has(turning, n);
-        if (has(arriving_, n)) p.queue.admit();
+        if (has(arriving, n)) p.queue.admit();
         if (has(heads, n)) {
             if (p.state != Head::PASS) {
                 head(n);
@@ -134,7 +136,7 @@ void Hub::move_bytes() {
                     turns = true;
                     pushed |= p.targets;
                     each(p.targets, [&](unsigned o) {
-                        HubPort& to = port_[o];
+                        HubPort& to = ports[o];
                         to.waiting[to.behind++] = {entry, false};
                         if (to.behind == 2) add(full, o);
                     });

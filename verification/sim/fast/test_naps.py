@@ -7,8 +7,9 @@ import pytest
 
 from nectar.hdl.cab.addresses import REG, Irq
 from nectar.hdl.host.events import EventGroup
+from nectar.sim.host import cores
 from nectar.sim.recorder import Recorder
-from nectar.sim.topology import load
+from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.faults import Fault
 from nectar.verification import seeds
@@ -95,7 +96,8 @@ def meddled(topology, seed, **options):
     rng = seeds.rng("naps", seed)
     machine = EngineMachine(topology, boards="fast", **options)
     stations = []
-    for name, route in routes_to_others(topology, rng):
+    routes = routes_to_others(topology, rng) if topology.hubs else ((name, []) for name in topology.cabs)
+    for name, route in routes:
         packets = [rng.randbytes(rng.randrange(16, 1000)) for _ in range(4)]
         stations.append(Meddler(machine, name, route, packets, seeds.rng(rng.random())))
     engine = machine.engine
@@ -128,6 +130,33 @@ def test_whatever_the_cpu_does_everything_is_the_same(name, number):
     assert naps == awake
     assert none == 0 and napped > 1000
     assert any(received for _, received in naps[1])
+
+
+@pytest.mark.parametrize(
+    "name, rtl, threads", [("hub:4", ["HUB1"], 1), ("hub:16", [], 2), ("figure7", ["HUB2", "CAB3"], 2)]
+)
+def test_naps_beside_rtl_boards_and_with_threads_are_the_same(name, rtl, threads):
+    """docs/engine.md, "Threads": the number of threads changes nothing."""
+    if threads > cores():
+        pytest.skip("there is one processor core")
+    topology = load(name)
+    for number in range(2):
+        naps, napped = meddled(topology, (name, number), rtl=rtl, threads=threads)
+        awake, none = meddled(
+            topology, (name, number), rtl=rtl, threads=1, recorder=Recorder(groups=EventGroup.SYMBOLS)
+        )
+        assert naps == awake
+        assert none == 0 and napped > 1000
+
+
+def test_naps_of_two_cabs_on_one_fiber_are_the_same():
+    topology = Topology("fiber").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
+    for number in range(4):
+        naps, napped = meddled(topology, ("one fiber", number))
+        awake, none = meddled(topology, ("one fiber", number), recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake
+        assert none == 0 and napped > 1000
+        assert any(received for _, received in naps[1])
 
 
 @pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
