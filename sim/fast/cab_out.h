@@ -31,7 +31,10 @@ class FiberOut {
     std::uint32_t taken() const { return taken_count_; }
 
     // Bytes of an area leave one behind the other, as fast as the fiber takes them.
-    bool sends_bytes() const { return streams_ && front_valid_ && spare_valid_ && items_.level() >= 2; }
+    bool sends_bytes() const {
+        const bool bytes = (front_.symbol | spare_.symbol) < CONTROL_BIT;
+        return streams_ && front_valid_ && spare_valid_ && bytes && items_.level() >= 2;
+    }
     Place area() const;
     std::size_t ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const;
 
