@@ -54,6 +54,7 @@ async def prom_and_ram_give_what_they_hold(dut):
                 "address": address,
                 "data": random.getrandbits(32),
             }
+        yield dict.fromkeys(INPUTS, 0) | {"may": 1}  # whether a write may be is said in the cycle after it
         for _ in range(4000):
             kind = random.choice(["rom", "read", "write"])
             rom = (

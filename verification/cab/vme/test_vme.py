@@ -65,8 +65,11 @@ async def everything_at_once_keeps_every_rule_and_every_byte(dut):
         for _ in range(150):
             place, word = 1024 + 4 * random.randrange(64), random.getrandbits(32)
             if random.random() < 0.5:
-                assert (await port.access(MAP + place, word))[0]
-                near[place : place + 4] = word.to_bytes(4, "big")
+                select = random.getrandbits(4)
+                assert (await port.access(MAP + place, word, select))[0]
+                for lane, byte in enumerate(word.to_bytes(4, "big")):
+                    if select >> 3 - lane & 1:
+                        near[place + lane] = byte
             else:
                 assert await port.access(MAP + place) == (True, int.from_bytes(near[place : place + 4], "big"))
             await pause(between(0, 1000))
