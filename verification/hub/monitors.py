@@ -14,8 +14,9 @@ from .streams import Sent, Violation, name
 __all__ = ["QUIET", "Endpoint", "Recording", "Agents", "always", "seven_of_eight", "randomly"]
 
 
-#: Cycles in which nothing moves, and four for each port, after which nothing will.
-QUIET = 100
+#: Cycles in which nothing moves, and cycles for each port, after which nothing will: an input may open all outputs in
+#: turn, ten cycles each in the slower profile.
+QUIET, QUIET_PORT = 100, 10
 #: What a port does not move by.
 _NOTHING = (None, int(Control.IDLE))
 
@@ -189,7 +190,7 @@ class Agents:
         return (
             self.recording.idle[-1]
             and self._seen < self.now - 1
-            or self.now - self._seen > QUIET + 4 * len(self.endpoints)
+            or self.now - self._seen > QUIET + QUIET_PORT * len(self.endpoints)
         )
 
     def simulate(self, hub, limit):

@@ -80,13 +80,17 @@ def commands_inside():
 
 
 def patience():
-    """How many times longer than with the usual queue it takes to fill the queue of the HUB that is being simulated."""
-    return max(1, -(-room_inside() // QUEUE_DEPTH)) if inside() else 1
+    """How many times longer than with the usual queue and eight ports claims may take with the HUB that is being
+    simulated: a queue takes longer to fill, and what is done with every port is done more often."""
+    if not inside():
+        return 1
+    ports = int(inside().split()[0])
+    return max(1, -(-room_inside() // QUEUE_DEPTH)) * max(1, ports // 8)
 
 
 def claim(ports=2, *, timeout_ms=5, needs=()):
     """Makes a cocotb test of a coroutine that takes a Testbench; on smaller HUBs than ``ports``, and on those without
-    one of the parts ``needs``, there is nothing to show. ``timeout_ms`` is for the usual queue."""
+    one of the parts ``needs``, there is nothing to show. ``timeout_ms`` is for the usual queue and few ports."""
 
     def decorate(function):
         NEEDED[function.__name__] = ports
@@ -157,7 +161,7 @@ class Testbench:
 
     async def drain(self, limit=5000):
         """Clock cycles until all is sent and the HUB is idle, or nothing moves any more; ``limit`` is for the usual
-        queue."""
+        queue and few ports."""
         await self.run(2)
         await self.pins.drain(limit * patience())
 
