@@ -8,7 +8,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.messages import CrossbarBeat
-from ...hdl.hub.port.output_port import OutputPort
+from ...hdl.hub.port.output_port import READY_LIMIT, OutputPort
 from ...hdl.hub.port.skid_buffer import SkidBuffer
 from ...hdl.link.symbol import SYMBOL_BITS, Control
 from ..specs.output_port import MOST_BEATS, OutputPortSpec
@@ -128,7 +128,7 @@ class OutputPortProof(wiring.Component):
 
         # What ties the model to the registers.
         m.d.comb += [
-            Assert(probes.readies == spec.readies),
+            Assert(probes.readies + (probes.came & (probes.readies != READY_LIMIT)) == spec.readies),
             Assert(probes.valid == valid),
             Assert(~probes.fresh | ~valid | (spec.started == (symbol == Control.START))),
             Assert(probes.fresh | ~spec.started),
@@ -179,7 +179,7 @@ PROOFS = [
             "a reply waits for data": Fault(
                 OutputPort,
                 "stays",
-                lambda was, s: Mux(s.load, (s.readies != 0) | s["replies.waiting"] & ~(s.falls & s.push), s.taken),
+                lambda was, s: Mux(s.load, s.pends | s["replies.waiting"] & ~(s.falls & s.push), s.taken),
             ),
             "it closes although the register was not loaded": Fault(
                 OutputPort, "closes_beside", lambda was, s: s.taken & s.beside.closes & ~s.ended
@@ -199,7 +199,7 @@ PROOFS = [
             "too many ready signals wipe out all": Fault(
                 OutputPort,
                 "readies",
-                lambda was, s: s.readies + s.repair + s.send_ready - (s.load & (s.readies != 0)),
+                lambda was, s: s.readies + s.repair + s.came - (s.load & s.pends),
             ),
             "a mark in the skid buffer outlives its connection": MARK_OUTLIVES,
             "the skid buffer takes one too many": Fault(SkidBuffer, "space", lambda was, s: ~s.some[2]),

@@ -34,6 +34,8 @@ class _Signals:
         # Ready signals and replies to send.
         self.replies = ReplySender()
         self.readies = Signal(range(READY_LIMIT + 1))
+        self.came = Signal()  # one more, unless the limit is reached: ``send_ready`` of the cycle before
+        self.pends = Signal()  # there is one
 
         # The place beside the output register.
         self.beside = Signal(CrossbarBeat, reset_less=True)
@@ -147,9 +149,7 @@ class OutputPort(wiring.Component):
         self._fill_beside(m, s)
         self._send(m, s)
         self._keep_ready_bit(m, s)
-        m.d.comb += self.busy.eq(
-            s.valid | s.taken | s.waits_behind | (s.readies != 0) | s.replies.waiting | self.closed
-        )
+        m.d.comb += self.busy.eq(s.valid | s.taken | s.waits_behind | s.pends | s.replies.waiting | self.closed)
         if platform == "formal":
             self.probes = s
         return m
@@ -189,27 +189,28 @@ class OutputPort(wiring.Component):
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            replies.take.eq(s.load & (s.readies == 0) & replies.waiting),
-            replies.muted.eq(s.readies != 0),
+            s.pends.eq(s.came | (s.readies != 0)),
+            replies.take.eq(s.load & ~s.pends & replies.waiting),
+            replies.muted.eq(s.pends),
         ]
 
     def _count_readies(self, m, s):
-        """The number of ready signals to send, in the next cycle. A ready signal that is sent and a repair cancel each
-        other. The limit is what the bits hold, so a carry tells that it is passed. A table for each bit would be 30
-        LUTs instead of 15."""
+        """The number of ready signals to send, in the next cycle. A ready signal that is sent and one that is added
+        cancel each other. The limit is what the bits hold, so a carry tells that it is passed. A table for each bit
+        would be 30 LUTs instead of 15.
+
+        ``send_ready`` is known last in a cycle, so it is added in the next."""
         goes = Signal()
+        adds = Signal()
         less = Signal()
-        odd = Signal()
-        two = Signal()
         total = Signal(5)
         m.d.comb += [
-            goes.eq(s.load & (s.readies != 0)),
-            less.eq(goes & ~self.send_ready & ~self.repair),
-            two.eq(self.send_ready & self.repair & ~goes),
-            odd.eq(goes ^ self.send_ready ^ self.repair),
-            total.eq(s.readies + Cat(odd, two | less, less, less)),
+            goes.eq(s.load & s.pends),
+            adds.eq(s.came & (s.readies != READY_LIMIT)),
+            less.eq(goes & ~adds & ~self.repair),
+            total.eq(s.readies + Cat(goes ^ adds ^ self.repair, adds & self.repair & ~goes | less, less, less)),
         ]
-        m.d.sync += s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))
+        m.d.sync += [s.came.eq(self.send_ready), s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))]
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the
@@ -218,7 +219,7 @@ class OutputPort(wiring.Component):
         m.d.comb += [
             s.load.eq(~s.valid | self.tx.ready | self.looped),
             s.free.eq(~s.taken),
-            stays.eq(Mux(s.load, (s.readies != 0) | s.replies.waiting, s.taken)),
+            stays.eq(Mux(s.load, s.pends | s.replies.waiting, s.taken)),
         ]
         m.d.sync += s.taken.eq(stays | (~s.load & s.waits_behind if self.register else 0))
 
@@ -242,7 +243,7 @@ class OutputPort(wiring.Component):
         times it takes a symbol that comes from the register behind the crossbar."""
         with m.If(s.load):
             m.d.sync += [
-                s.beside.symbol.eq(s.replies.symbol | Mux(s.readies != 0, Control.READY, 0)),
+                s.beside.symbol.eq(s.replies.symbol | Mux(s.pends, Control.READY, 0)),
                 s.beside.closes.eq(0),
             ]
         if self.register:
