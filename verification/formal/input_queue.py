@@ -5,7 +5,7 @@ Statements: H14; docs/hub.md, "Input side of a port", and the docstring of Input
 from the cycle in which it is written, be it committed at once, later or never."""
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.port.input_queue import InputQueue
@@ -36,14 +36,17 @@ class InputQueueProof(wiring.Component):
         spec, shown = beside(
             m,
             InputQueueSpec(capacity),
-            {name: getattr(queue, name) for name in ("commit", "offset", "clear", "pop")},
+            {name: getattr(queue, name) for name in ("commit", "amount", "clear", "pop")},
         )
         level, gone = spec.level, Signal(range(capacity + 1))
+        place = Signal(range(COMMAND_LENGTH))  # of what is written, behind what is committed
         number = Signal(range(1, COMMAND_LENGTH + 1))  # of what is committed if this entry is
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
             queue.offset.eq(AnySeq(queue.offset.shape())),
-            number.eq(queue.offset + 1),
+            queue.first.eq(AnySeq(1)),
+            place.eq(Mux(queue.first, 0, queue.offset)),
+            number.eq(place + 1),
             queue.write.eq(AnySeq(1)),
             queue.amount.eq(AnySeq(queue.amount.shape())),
             Assume(~queue.commit | (queue.amount == number)),
@@ -73,9 +76,9 @@ class InputQueueProof(wiring.Component):
             m.d.sync += [
                 follows.eq(queue.write & AnySeq(1)),
                 word.eq(queue.entry),
-                ahead.eq(level + queue.offset - gone),
+                ahead.eq(level + place - gone),
             ]
-        with m.Elif((ahead < gone) | queue.write & (ahead == level + queue.offset)):
+        with m.Elif((ahead < gone) | queue.write & (ahead == level + place)):
             m.d.sync += follows.eq(0)  # taken, thrown away, or written over since it was not committed
         with m.Else():
             m.d.sync += ahead.eq(ahead - gone)
@@ -100,7 +103,13 @@ PROOFS = [
         search=Attempt(lambda: InputQueueProof(9), mode="bmc", depth=9),
         faults={
             # One entry more has been read: eight are unread when all nine places are used.
-            "it takes one more than it has room for": Fault(InputQueue, "full", lambda was, s: s.unread == 9),
+            "it takes one more than it has room for": Fault(
+                InputQueue, "full", lambda was, s: Mux(s.commits, s.unread + s.step, s.unread - s.reads) == 9
+            ),
+            "a queue that is full stays full": Fault(InputQueue, "full", lambda was, s: was | s.full),
+            "what is first stands behind what is not committed": Fault(
+                InputQueue, "address", lambda was, s: Cat(s.at[:2], Mux(s.at[2], s.above, s.high))
+            ),
             "the head sees what is not committed": Fault(InputQueue, "commits", lambda was, s: s.write),
             "only the last place is committed": Fault(InputQueue, "behind", lambda was, s: s.low + 1),
             "an entry is offered twice": Fault(InputQueue, "reads", lambda was, s: ~s.valid & (s.unread != 0)),

@@ -129,6 +129,7 @@ class OutputPortProof(wiring.Component):
         # What ties the model to the registers.
         m.d.comb += [
             Assert(probes.readies + (probes.came & (probes.readies != READY_LIMIT)) == spec.readies),
+            Assert(probes.some == (probes.readies != 0)),
             Assert(probes.valid == valid),
             Assert(~probes.fresh | ~valid | (spec.started == (symbol == Control.START))),
             Assert(probes.fresh | ~spec.started),

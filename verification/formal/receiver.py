@@ -128,10 +128,11 @@ class ReceiverProof(wiring.Component):
         marked = Mux(op == Op.CLOSE_ALL, CLOSES | op, op)
 
         # What is in the queue behind all that is committed, and what becomes of it.
+        offset = Mux(receiver.first, 0, receiver.offset)
         loose = [Signal(SYMBOL_BITS, name=f"loose_{n}") for n in range(COMMAND_LENGTH)]
         with m.If(receiver.write):
             for n, entry in enumerate(loose):
-                with m.If(receiver.offset == n):
+                with m.If(offset == n):
                     m.d.sync += entry.eq(receiver.entry)
         completes, flush, commits = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -140,7 +141,7 @@ class ReceiverProof(wiring.Component):
                 enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard
             ),
             commits.eq(receiver.commit),
-            Assert(~commits | receiver.write & (receiver.amount == receiver.offset + 1)),
+            Assert(~commits | receiver.write & (receiver.amount == offset + 1)),
             Assert(
                 commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
                 "whole commands and symbols outside of commands enter the queue, save those that go past it, and "
@@ -148,10 +149,10 @@ class ReceiverProof(wiring.Component):
             ),
         ]
         with m.If(commits & plain):
-            m.d.comb += Assert((receiver.offset == 0) & (receiver.entry == symbol), "a symbol enters as it is")
+            m.d.comb += Assert((offset == 0) & (receiver.entry == symbol), "a symbol enters as it is")
         with m.If(commits & ~plain & ours):
             m.d.comb += [
-                Assert(receiver.offset == 1),
+                Assert(offset == 1),
                 Assert(
                     loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)),
                     "a command for this HUB enters as two entries",
@@ -160,7 +161,7 @@ class ReceiverProof(wiring.Component):
             ]
         with m.If(commits & ~plain & ~ours):
             m.d.comb += [
-                Assert(receiver.offset == COMMAND_LENGTH - 1),
+                Assert(offset == COMMAND_LENGTH - 1),
                 Assert(
                     (loose[0] == Control.COMMAND)
                     & (loose[1] == marked)
@@ -196,18 +197,17 @@ class ReceiverProof(wiring.Component):
             Assert(probes.place == place),
             Assert(probes.outside == ((place == 0) & (in_reply == 0))),
             Assert(
-                ~byte | (probes.named == (symbol[:8] == receiver.hub_id)) & (probes.for_all == (symbol[:8] == ANY_HUB))
+                ~byte
+                | (probes.named == (symbol[:8] == receiver.hub_id))
+                & (probes.for_all == (symbol[:8] == ANY_HUB))
+                & (probes.closes == (symbol[:8] == Op.CLOSE_ALL))
             ),
             Assert(receiver.reply_place == in_reply),
             Assert((place == 0) | (probes.spoiled == spoiled)),
             Assert(probes.void == lost),
-            Assert(
-                (place < 2)
-                | (probes.op == op)
-                & (probes.never == (op == Op.CLOSE_ALL))
-                & (probes.flushes == (op == Op.FLUSH_REPLY))
-            ),
-            Assert((place < 2) | (probes.for_any == Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
+            Assert((place < 2) | (probes.op == op) & (probes.flushes == (op == Op.FLUSH_REPLY))),
+            Assert(probes.if_named == ((place == 2) & (op != Op.CLOSE_ALL))),
+            Assert(probes.if_for_all == ((place == 2) & Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
             Assert(
                 (place != 3)
                 | (probes.ours == ours)
@@ -258,10 +258,10 @@ PROOFS = [
                 SymbolDecoder, "commit", lambda was, s: was & ~(s.last & s.ours & (s.spoiled | s.taken))
             ),
             "close all is taken out of the stream": Fault(
-                SymbolDecoder, "for_us", lambda was, s: s.named | s.for_all & s.for_any
+                SymbolDecoder, "for_us", lambda was, s: s.named & s.at_id | s.for_all & s.if_for_all
             ),
             "commands for others are taken out too": Fault(
-                SymbolDecoder, "for_us", lambda was, s: ~s.never | s.for_all & s.for_any
+                SymbolDecoder, "for_us", lambda was, s: s.if_named | s.for_all & s.if_for_all
             ),
             "a full queue takes a symbol": Fault(SymbolDecoder, "commit", lambda was, s: was | s.plain & ~s.past),
             "what goes past the queue enters it, too": Fault(

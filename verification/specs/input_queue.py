@@ -12,7 +12,7 @@ class InputQueueSpec(Spec):
     """``level``: entries that are committed, in a queue with room for ``capacity``. ``valid``: the oldest is
     offered."""
 
-    inputs = ("commit", "offset", "clear", "pop")
+    inputs = ("commit", "amount", "clear", "pop")
 
     def __init__(self, capacity):
         self.capacity = capacity
@@ -31,4 +31,4 @@ class InputQueueSpec(Spec):
     def following(self, s, i):
         """What is committed is offered from the second cycle on. A clearing takes what was committed before."""
         gone = choose(i.clear, s.level, i.pop)
-        return {"level": s.level - gone + choose(i.commit, i.offset + 1, 0), "valid": s.level > gone}
+        return {"level": s.level - gone + choose(i.commit, i.amount, 0), "valid": s.level > gone}

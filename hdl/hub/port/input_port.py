@@ -178,6 +178,7 @@ class InputPort(wiring.Component):
         m.d.comb += [
             queue.entry.eq(receiver.entry),
             queue.offset.eq(receiver.offset),
+            queue.first.eq(receiver.first),
             queue.amount.eq(receiver.amount),
             queue.write.eq(receiver.write),
             queue.commit.eq(receiver.commit),

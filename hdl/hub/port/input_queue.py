@@ -34,13 +34,14 @@ class InputQueue(wiring.Component):
 
     Members
     -------
-    write, entry, offset : In(1), In(9), In(range(4))
-        Writes an entry, even without room: the next behind the committed entries, or one that is ``offset`` behind it.
+    write, entry, offset, first : In(1), In(9), In(range(4)), In(1)
+        Writes an entry, even without room: if ``first`` the next behind the committed entries, otherwise the one that
+        is ``offset`` behind the next. ``first`` may come later in the cycle than ``offset``.
     commit : In(1)
         Only with ``write``: commits this entry and all places before it, 1, 2 or 4 in all. One entry only when not
         ``full``. More entries only if the queue has not been ``tight`` since the last commit.
     amount : In(range(1, 5))
-        With ``commit`` ``offset`` + 1. It may come earlier in the cycle than ``offset``.
+        With ``commit`` 1 if ``first``, otherwise ``offset`` + 1. It may come earlier in the cycle than ``first``.
     full, tight : Out(1), Out(1)
         ``full``: there is no room for an entry. ``tight``: there is no room for a whole command.
     clear : In(1)
@@ -79,6 +80,7 @@ class InputQueue(wiring.Component):
                 "write": In(1),
                 "entry": In(SYMBOL_BITS),
                 "offset": In(range(COMMAND_LENGTH)),
+                "first": In(1),
                 "commit": In(1),
                 "amount": In(range(1, COMMAND_LENGTH + 1)),
                 "full": Out(1),
@@ -108,32 +110,34 @@ class InputQueue(wiring.Component):
         # The low part and the carry, of ``address`` and behind a commit.
         at = Signal(3)
         behind = Signal(3)
-        first = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
+        next_read = Signal(bits, init=1)  # address of the first entry that has not been read from the memory
         unread = Signal(range(self.capacity + 1))  # number of committed entries that have not been read
         some = Signal()  # there are such entries
         address = Signal(bits)
         commits = Signal()
         reads = Signal()
+        # Whether the room is n + 1 entries; without any room the queue is full.
+        short = [self.full, *(unread == self.capacity - 1 - n for n in range(1, COMMAND_LENGTH + 1))]
         level = unread
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
         m.d.comb += [
             at.eq(_sum(low, self.offset)),
             behind.eq(_sum(low, self.amount)),
-            address.eq(Cat(at[:2], Mux(at[2], above, high))),
+            # ``first`` is known last, and the block RAM is far away.
+            address.eq(Mux(self.first, Cat(low, high), Cat(at[:2], Mux(at[2], above, high)))),
             write_port.addr.eq(address),
             write_port.data.eq(self.entry),
             write_port.en.eq(self.write),
             commits.eq(self.commit),
-            read_port.addr.eq(first),
+            read_port.addr.eq(next_read),
             read_port.en.eq(~self.valid | self.pop),
             reads.eq(read_port.en & some),
             self.oldest.eq(read_port.data),
             self.empty.eq(~self.valid & ~some),
             self.level.eq(level),
             # When room is short, one entry has been read already.
-            self.full.eq(unread == self.capacity - 1),
-            self.tight.eq(Cat(unread == self.capacity - n for n in range(1, COMMAND_LENGTH + 1)).any()),
+            self.tight.eq(self.full | Cat(short[1:COMMAND_LENGTH]).any()),
         ]
         with m.If(commits):
             m.d.sync += low.eq(behind)
@@ -146,11 +150,13 @@ class InputQueue(wiring.Component):
         m.d.sync += [
             unread.eq(Mux(commits, unread + step, unread - reads)),
             some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
+            # A comparison of ``unread`` would be 2 levels of logic more in front of what becomes of a symbol.
+            self.full.eq(~self.clear & Mux(commits, Array(short)[step], self.full & ~reads)),
         ]
         with m.If(self.clear):
-            m.d.sync += [unread.eq(Mux(commits, self.amount, 0)), self.valid.eq(0), first.eq(Cat(low, high))]
+            m.d.sync += [unread.eq(Mux(commits, self.amount, 0)), self.valid.eq(0), next_read.eq(Cat(low, high))]
         with m.Else():
-            m.d.sync += first.eq(first + reads)
+            m.d.sync += next_read.eq(next_read + reads)
             with m.If(read_port.en):
                 m.d.sync += self.valid.eq(reads)
 
@@ -164,8 +170,9 @@ class InputQueue(wiring.Component):
                 Assert(inside <= self.capacity, "the queue holds no more than its capacity"),
                 Assert(self.empty == (inside == 0), "empty is told at once"),
                 Assert(some == (unread != 0)),
+                Assert(self.full == (unread == self.capacity - 1)),
                 Assert(unread < self.capacity, "when room is short, one entry has been read"),
                 Assert(above == (high + 1)[: bits - 2]),
-                Assert((end - first)[:bits] == unread, "what is unread stands behind what is read"),
+                Assert((end - next_read)[:bits] == unread, "what is unread stands behind what is read"),
             ]
         return m

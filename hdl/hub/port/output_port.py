@@ -34,6 +34,7 @@ class _Signals:
         # Ready signals and replies to send.
         self.replies = ReplySender()
         self.readies = Signal(range(READY_LIMIT + 1))
+        self.some = Signal()  # ``readies`` is not 0
         self.came = Signal()  # one more, unless the limit is reached: ``send_ready`` of the cycle before
         self.pends = Signal()  # there is one
 
@@ -189,7 +190,7 @@ class OutputPort(wiring.Component):
             replies.place.eq(self.reply_place),
             replies.push.eq(self.reply_push),
             self.reply_full.eq(replies.full),
-            s.pends.eq(s.came | (s.readies != 0)),
+            s.pends.eq(s.came | s.some),
             replies.take.eq(s.load & ~s.pends & replies.waiting),
             replies.muted.eq(s.pends),
         ]
@@ -210,7 +211,11 @@ class OutputPort(wiring.Component):
             less.eq(goes & ~adds & ~self.repair),
             total.eq(s.readies + Cat(goes ^ adds ^ self.repair, adds & self.repair & ~goes | less, less, less)),
         ]
-        m.d.sync += [s.came.eq(self.send_ready), s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total))]
+        m.d.sync += [
+            s.came.eq(self.send_ready),
+            s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total)),
+            s.some.eq(self.repair | s.readies[1:].any() | s.some & s.came | s.pends & ~s.load),
+        ]
 
     def _load(self, m, s):
         """Whether the output register is loaded in this cycle, and whether the place beside it is taken in the

@@ -43,11 +43,12 @@ class _Signals:
         self.named = Signal(reset_less=True)  # if the symbol is an ID: it is this HUB's
         self.for_all = Signal(reset_less=True)  # if the symbol is an ID: it is ANY_HUB, which no HUB has as its own
         self.op = Signal(8, reset_less=True)
-        self.for_any = Signal(reset_less=True)  # any HUB may take the command
-        self.never = Signal(reset_less=True)  # the command is a close all
         self.flushes = Signal(reset_less=True)  # the command is a flush
-        self.closes = Signal()  # if the symbol is an opcode: it is that of a close all
-        self.for_us = Signal()  # if the symbol is an ID: the command is for this HUB
+        self.closes = Signal(reset_less=True)  # if the symbol is an opcode: it is that of a close all
+        # The HUB ID comes next, and the command is for this HUB: if the ID is this HUB's; if it is ANY_HUB.
+        self.if_named = Signal()
+        self.if_for_all = Signal()
+        self.for_us = Signal()  # the symbol, if it is a byte, is an ID that makes the command one for this HUB
         # Of a command whose ID has arrived:
         self.ours = Signal(reset_less=True)  # it is for this HUB
         self.direct = Signal(reset_less=True)  # and is no flush, and has found room: it may go past the queue
@@ -75,7 +76,7 @@ class SymbolDecoder(wiring.Component):
     discard : In(1)
         The part of a command that has arrived is forgotten. The rest of the command, beginning with this cycle's
         symbol, is dropped.
-    write, entry, offset, commit, amount : as in InputQueue
+    write, entry, offset, first, commit, amount : as in InputQueue
         Entries for the queue.
     full, tight : In(1), In(1)
         The queue has no room for an entry; for a whole command. Symbols without room are written, too, but not
@@ -117,6 +118,7 @@ class SymbolDecoder(wiring.Component):
                 "write": Out(1),
                 "entry": Out(SYMBOL_BITS),
                 "offset": Out(range(COMMAND_LENGTH)),
+                "first": Out(1),
                 "commit": Out(1),
                 "amount": Out(range(1, COMMAND_LENGTH + 1)),
                 "full": In(1),
@@ -186,8 +188,7 @@ class SymbolDecoder(wiring.Component):
             s.data.eq(kind.byte & ~s.replying),
             s.inside.eq(s.data & (s.place != 0)),
             s.alive.eq(self.enabled & ~s.void & ~self.discard),
-            s.closes.eq(self.symbol[:8] == Op.CLOSE_ALL),
-            s.for_us.eq(s.named & ~s.never | s.for_all & s.for_any),
+            s.for_us.eq(s.named & s.if_named | s.for_all & s.if_for_all),
             s.last.eq(kind.byte & ~s.replying & s.at_last & s.alive),
             self.own.eq(s.last & s.direct),
             self.flush.eq(s.last & s.ours & s.flushes),
@@ -198,9 +199,14 @@ class SymbolDecoder(wiring.Component):
 
     def _remember(self, m, s):
         """What is known of a command from the next cycle on: whether it found room or was forgotten, its opcode, and
-        whether it is for this HUB. An ID is compared in the cycle before it is in the input register."""
-        byte = self.symbol[:8]
-        m.d.sync += [s.named.eq(self.coming[:8] == self.hub_id), s.for_all.eq(self.coming[:8] == ANY_HUB)]
+        whether it is for this HUB. An ID, and the opcode of a close all, is compared in the cycle before it is in the
+        input register."""
+        byte, coming = self.symbol[:8], self.coming[:8]
+        m.d.sync += [
+            s.named.eq(coming == self.hub_id),
+            s.for_all.eq(coming == ANY_HUB),
+            s.closes.eq(coming == Op.CLOSE_ALL),
+        ]
         with m.If(self.kind.command):
             m.d.sync += [s.spoiled.eq(self.tight), s.void.eq(0)]
         with m.Elif(self.discard):
@@ -208,9 +214,7 @@ class SymbolDecoder(wiring.Component):
         with m.If(s.data & (s.place == 1)):
             m.d.sync += [
                 s.op.eq(byte),
-                s.never.eq(s.closes),
                 s.flushes.eq(byte == Op.FLUSH_REPLY),
-                s.for_any.eq(Cat(byte == row.op for row in COMMANDS if row.any_hub).any()),
             ]
         with m.If(s.data & s.at_id):
             m.d.sync += [
@@ -220,11 +224,12 @@ class SymbolDecoder(wiring.Component):
             ]
 
     def _follow_command(self, m, s):
-        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command; and whether
-        neither a command nor a reply is under way."""
-        kind = self.kind
+        """The number of symbols of a command that have arrived before this cycle, 0 outside of a command; what an ID
+        that comes next has to be; and whether neither a command nor a reply is under way."""
+        kind, byte = self.kind, self.symbol[:8]
         ended = Signal()  # behind this symbol none is under way, unless the symbol begins one
         next_place = Signal(range(COMMAND_LENGTH))
+        id_next = next_place == 2
         with m.If(~self.enabled):
             m.d.comb += next_place.eq(0)
         with m.Elif(kind.frame | kind.command):
@@ -233,7 +238,12 @@ class SymbolDecoder(wiring.Component):
             m.d.comb += next_place.eq(s.place + s.inside)
         m.d.sync += [
             s.place.eq(next_place),
-            s.at_id.eq(next_place == 2),
+            s.at_id.eq(id_next),
+            # Before the ID comes the opcode. Then there may be idles, replies and ready signals.
+            s.if_named.eq(id_next & Mux(s.at_id, s.if_named, ~s.closes)),
+            s.if_for_all.eq(
+                id_next & Mux(s.at_id, s.if_for_all, Cat(byte == row.op for row in COMMANDS if row.any_hub).any())
+            ),
             s.at_last.eq(next_place == _LAST),
             s.outside.eq(~self.enabled | kind.frame | ~kind.command & ~kind.reply & ended),
         ]
@@ -252,7 +262,6 @@ class SymbolDecoder(wiring.Component):
         A symbol of a command is written to its own place. If the HUB ID makes the command one for this HUB, the entry
         ``OWN`` is written over the control code in the cycle of the ID, and the parameter over the opcode."""
         kind, byte = self.kind, self.symbol[:8]
-        claim = Signal()
         claims = Signal()
         second = Signal()
         m.d.comb += [
@@ -262,9 +271,8 @@ class SymbolDecoder(wiring.Component):
             ),
             self.write.eq(kind.frame | kind.command | s.data),
             # The other signals mean nothing without ``write``.
-            claim.eq(s.at_id & s.for_us),
             second.eq(s.at_last & s.ours),
-            claims.eq(kind.byte & claim),
+            claims.eq(kind.byte & s.for_us),
             self.commit.eq(self.plain & ~self.full & ~self.past | s.last & s.kept & ~(s.direct & self.taken)),
             self.amount.eq(Mux(kind.byte & s.at_last, Mux(s.ours, 2, COMMAND_LENGTH), 1)),
             self.entry.eq(
@@ -274,5 +282,6 @@ class SymbolDecoder(wiring.Component):
                     self.symbol[8] | claims | (kind.byte & (second & s.op[7] | (s.place == 1) & s.closes)),
                 )
             ),
-            self.offset.eq(Mux(kind.frame | kind.command | claim, 0, Mux(second, 1, s.place))),
+            self.first.eq(kind.frame | kind.command | s.for_us),
+            self.offset.eq(Mux(second, 1, s.place)),
         ]

@@ -50,10 +50,11 @@ class Model:
             )
             self.entries.clear()
         if inputs.get("write"):
-            self.open[inputs["offset"]] = inputs["entry"]
+            place = 0 if inputs.get("first") else inputs["offset"]
+            self.open[place] = inputs["entry"]
             if inputs["commit"]:
-                self.entries.extend(self.open[n] for n in range(inputs["offset"] + 1))
-                self.seen["commands"] += inputs["offset"] > 0
+                self.entries.extend(self.open[n] for n in range(place + 1))
+                self.seen["commands"] += place > 0
                 self.open = {}
         return shown
 
@@ -93,11 +94,13 @@ class Writer:
         else:
             self.place += 1
         inputs["amount"] = inputs["offset"] + 1 if inputs["commit"] else random.randint(1, COMMAND_LENGTH)
+        if not inputs["offset"] and random.random() < 0.5:
+            inputs |= {"first": True, "offset": random.randrange(COMMAND_LENGTH)}
         return inputs
 
 
 async def start(dut):
-    lockstep = Lockstep(dut, ["write", "entry", "offset", "commit", "amount", "clear", "pop"])
+    lockstep = Lockstep(dut, ["write", "entry", "offset", "first", "commit", "amount", "clear", "pop"])
     await lockstep.start()
     return lockstep, Model(SIZES[inside()])
 

@@ -104,13 +104,14 @@ class Model:
 class Collector:
     """The queue that the receiver writes to."""
 
-    OUTPUTS = ("write", "entry", "offset", "commit", "amount")
+    OUTPUTS = ("write", "entry", "offset", "first", "commit", "amount")
 
     def __init__(self):
         self.visible, self.open = [], {}
 
-    def step(self, write, entry, offset, commit, amount):
+    def step(self, write, entry, offset, first, commit, amount):
         """What the outputs of one cycle do."""
+        offset = 0 if first else offset
         assert not commit or write and amount == offset + 1
         if write:
             self.open[offset] = entry
