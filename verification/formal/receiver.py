@@ -205,6 +205,7 @@ class ReceiverProof(wiring.Component):
             Assert(receiver.reply_place == in_reply),
             Assert((place == 0) | (probes.spoiled == spoiled)),
             Assert(probes.void == lost),
+            Assert(probes.completes == ((place == _LAST) & (in_reply == 0) & ~lost)),
             Assert((place < 2) | (probes.op == op) & (probes.flushes == (op == Op.FLUSH_REPLY))),
             Assert(probes.if_named == ((place == 2) & (op != Op.CLOSE_ALL))),
             Assert(probes.if_for_all == ((place == 2) & Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
@@ -270,7 +271,10 @@ PROOFS = [
             "a command is taken twice": Fault(
                 SymbolDecoder, "commit", lambda was, s: was | s.last & s.ours & ~s.spoiled
             ),
-            "what was discarded goes on": Fault(SymbolDecoder, "alive", lambda was, s: s.enabled & ~s.discard),
+            "what was discarded goes on": Fault(
+                SymbolDecoder, "completes", lambda was, s: (s.next_place == _LAST) & (s.reply_follows == 0)
+            ),
+            "what is discarded just now goes on": Fault(SymbolDecoder, "hears", lambda was, s: s.enabled),
         },
     ),
     Proof(

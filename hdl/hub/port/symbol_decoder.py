@@ -31,10 +31,12 @@ class _Signals:
     def __init__(self):
         # The place in a reply, and in a command: symbols of it that have arrived.
         self.reply_place = Signal(range(COMMAND_LENGTH))
-        self.replying = Signal()  # it is not 0
+        self.reply_follows = Signal(range(COMMAND_LENGTH))  # the place in a reply in the next cycle
+        self.replying = Signal()  # the place in a reply is not 0
         self.place = Signal(range(COMMAND_LENGTH))
         self.at_id = Signal()  # the HUB ID of a command comes next
         self.at_last = Signal()  # the symbol that completes a command comes next
+        self.completes = Signal()  # a byte, if it comes next, completes a command that was not forgotten
         self.outside = Signal(init=1)  # neither a command nor a reply is under way
         self.data = Signal()  # the symbol is a byte of no reply
         self.inside = Signal()  # and one of a command
@@ -57,7 +59,8 @@ class _Signals:
         # What becomes of it.
         self.spoiled = Signal()  # the command found no room
         self.void = Signal()  # the command was forgotten
-        self.alive = Signal()
+        self.void_next = Signal()
+        self.hears = Signal()  # the port is in use, and nothing is forgotten in this cycle
         self.last = Signal()  # the symbol completes the command
 
 
@@ -164,7 +167,6 @@ class SymbolDecoder(wiring.Component):
         within a command."""
         kind, place = self.kind, s.reply_place
         ends = Signal()  # the symbol cannot belong to a reply under way
-        next_reply_place = Signal(range(COMMAND_LENGTH))
         m.d.comb += [
             ends.eq(kind.frame | kind.command | kind.reply | kind.reserved),
             self.reply_place.eq(place),
@@ -172,12 +174,12 @@ class SymbolDecoder(wiring.Component):
             self.reply_cut.eq(s.replying & ends),
         ]
         with m.If(~self.enabled):
-            m.d.comb += next_reply_place.eq(0)
+            m.d.comb += s.reply_follows.eq(0)
         with m.Elif(ends):
-            m.d.comb += next_reply_place.eq(kind.reply)
+            m.d.comb += s.reply_follows.eq(kind.reply)
         with m.Else():
-            m.d.comb += next_reply_place.eq(place + self.reply_strobe)
-        m.d.sync += [place.eq(next_reply_place), s.replying.eq(next_reply_place != 0)]
+            m.d.comb += s.reply_follows.eq(place + self.reply_strobe)
+        m.d.sync += [place.eq(s.reply_follows), s.replying.eq(s.reply_follows != 0)]
 
     def _recognise(self, m, s):
         """What the symbol is in a command, in the same cycle: a byte of it, its ID, the symbol that completes it.
@@ -187,9 +189,10 @@ class SymbolDecoder(wiring.Component):
         m.d.comb += [
             s.data.eq(kind.byte & ~s.replying),
             s.inside.eq(s.data & (s.place != 0)),
-            s.alive.eq(self.enabled & ~s.void & ~self.discard),
+            s.hears.eq(self.enabled & ~self.discard),
+            s.void_next.eq(~kind.command & (s.void | self.discard)),
             s.for_us.eq(s.named & s.if_named | s.for_all & s.if_for_all),
-            s.last.eq(kind.byte & ~s.replying & s.at_last & s.alive),
+            s.last.eq(kind.byte & s.completes & s.hears),
             self.own.eq(s.last & s.direct),
             self.flush.eq(s.last & s.ours & s.flushes),
             self.op.eq(s.op),
@@ -207,10 +210,9 @@ class SymbolDecoder(wiring.Component):
             s.for_all.eq(coming == ANY_HUB),
             s.closes.eq(coming == Op.CLOSE_ALL),
         ]
+        m.d.sync += s.void.eq(s.void_next)
         with m.If(self.kind.command):
-            m.d.sync += [s.spoiled.eq(self.tight), s.void.eq(0)]
-        with m.Elif(self.discard):
-            m.d.sync += s.void.eq(1)
+            m.d.sync += s.spoiled.eq(self.tight)
         with m.If(s.data & (s.place == 1)):
             m.d.sync += [
                 s.op.eq(byte),
@@ -245,6 +247,7 @@ class SymbolDecoder(wiring.Component):
                 id_next & Mux(s.at_id, s.if_for_all, Cat(byte == row.op for row in COMMANDS if row.any_hub).any())
             ),
             s.at_last.eq(next_place == _LAST),
+            s.completes.eq((next_place == _LAST) & (s.reply_follows == 0) & ~s.void_next),
             s.outside.eq(~self.enabled | kind.frame | ~kind.command & ~kind.reply & ended),
         ]
         m.d.comb += ended.eq(
@@ -267,7 +270,9 @@ class SymbolDecoder(wiring.Component):
         m.d.comb += [
             self.plain.eq(self.enabled & (kind.frame | kind.byte & s.outside)),
             self.overrun.eq(
-                self.plain & self.full | self.enabled & kind.command & self.tight | s.inside & s.alive & s.spoiled
+                self.plain & self.full
+                | self.enabled & kind.command & self.tight
+                | s.inside & s.hears & ~s.void & s.spoiled
             ),
             self.write.eq(kind.frame | kind.command | s.data),
             # The other signals mean nothing without ``write``.
