@@ -29,6 +29,9 @@ CIRCUIT_FROM = 1 << 12
 MAX_CIRCUIT_DATA = 1 << 15
 
 _DATAGRAM = int(Protocol.DATAGRAM)
+# Looked up once: enumerations are slow, and these are wanted for every message.
+_PACKET, _CIRCUIT, _AUTO = Switching.PACKET, Switching.CIRCUIT, Switching.AUTO
+_BYTES = (bytes, bytearray, memoryview)
 
 
 @dataclass(slots=True)
@@ -143,7 +146,7 @@ class Datagram:
         kernel = self.kernel
         if kernel.current.pending is not None:
             kernel.check_pending()
-        own = isinstance(data, (bytes, bytearray, memoryview))
+        own = isinstance(data, _BYTES)
         areas = () if own else tuple(areas_of(data, self.memory, admit=self.memory.admit_remote))
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
@@ -184,10 +187,10 @@ class Datagram:
             )
         if not isinstance(switching, Switching):
             switching = Switching(switching)
-        if switching is Switching.AUTO:
-            switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
+        if switching is _AUTO:
+            switching = _CIRCUIT if length >= CIRCUIT_FROM else _PACKET
         if not datalink.options.circuits:
-            switching = Switching.PACKET
+            switching = _PACKET
         noted = kernel.notes.sending(_DATAGRAM, stream.destination, length) if kernel.door.groups else 0
         kernel.door.spent += kernel.costs.datagram_send
         done = block = None
@@ -224,7 +227,7 @@ class Datagram:
             datalink, door = self.datalink, self.kernel.door
             cost = self.kernel.costs.datagram_fragment
             head = (_DATAGRAM, self.number, stream.destination)
-            if switching is Switching.CIRCUIT:
+            if switching is _CIRCUIT:
                 if fetch is not None:
                     await fetch.arrived(length)
                 packets = []
@@ -275,7 +278,7 @@ class Datagram:
         box = self.mailbox(mailbox)
         message = await box.reserve(length)
         try:
-            if isinstance(data, (bytes, bytearray, memoryview)):
+            if isinstance(data, _BYTES):
                 message.write(data)
             else:
                 offset = 0
