@@ -63,13 +63,16 @@ def _mutation(folder, *groups):
         )
 
 
-def _sizes(ports, minutes):
-    """The bench of the HUB with so many ports, in both profiles."""
+def _sizes(ports, minutes, profile=""):
+    """The bench of the HUB with so many ports, in both profiles or in one of them."""
     return Job(
-        f"hub-{ports}",
-        f"every claim about the HUB with {ports} ports, both profiles",
+        f"hub-{ports}{profile and '-'}{profile}",
+        f"every claim about the HUB with {ports} ports, {f'profile {profile}' if profile else 'both profiles'}",
         minutes,
-        _tests(f"hub/test_hub.py::test_hub[{ports} ports ", f"hub/test_latency.py::test_latency[{ports} ports "),
+        _tests(
+            f"hub/test_hub.py::test_hub[{ports} ports {profile}",
+            f"hub/test_latency.py::test_latency[{ports} ports {profile}",
+        ),
     )
 
 
@@ -93,7 +96,9 @@ JOBS = (
     _sizes(8, 3),
     _sizes(16, 5),
     _sizes(64, 30),
-    _sizes(128, 55),
+    # Each simulation has 22 Mbyte of code, so two at once would want more than the cache of the processor.
+    _sizes(128, 55, "prototype"),
+    _sizes(128, 55, "modern"),
     Job(
         "fuzz",
         "20 million symbols to a HUB of 16 ports in each profile",
