@@ -97,8 +97,8 @@ JOBS = (
     _sizes(16, 5),
     _sizes(64, 30),
     # Each simulation has 22 Mbyte of code, so two at once would want more than the cache of the processor.
-    _sizes(128, 55, "prototype"),
-    _sizes(128, 55, "modern"),
+    _sizes(128, 40, "prototype"),
+    _sizes(128, 40, "modern"),
     Job(
         "fuzz",
         "20 million symbols to a HUB of 16 ports in each profile",
@@ -108,7 +108,7 @@ JOBS = (
     Job(
         "fuzz-sizes",
         "legal traffic and noise on HUBs of 2, 3, 5, 8, 64 and 128 ports, both profiles",
-        20,
+        12,
         _tests("hub/test_fuzz.py::test_hubs_of_all_sizes_work", "hub/test_parameters.py", "hub/test_reference.py"),
     ),
     Job(
@@ -209,7 +209,7 @@ JOBS = (
         6,
         _tests("software/ipsc2/", "cli/test_machines.py"),
     ),
-    Job("soak", "all transports under faults, on fast boards and on RTL boards", 40, _tests("software/test_soak.py")),
+    Job("soak", "all transports under faults, on fast boards and on RTL boards", 25, _tests("software/test_soak.py")),
     Job(
         "protocols",
         "transports, discovery, recovery, storms of faults: many seeds, and on the engine",
