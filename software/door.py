@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 from ..hdl.host.numbers import Level, OperationKind
 
-__all__ = ["OperationKind", "Operation", "Awaited", "Door", "BusError", "Runner", "STORE", "THREAD", "INTERRUPT"]
+__all__ = [
+    "OperationKind",
+    "Operation",
+    "Awaited",
+    "Door",
+    "BusError",
+    "Runner",
+    "STORE",
+    "THREAD",
+    "INTERRUPT",
+    "pieces",
+]
 
 #: Level of the kernel and its threads.
 THREAD = int(Level.THREAD)
@@ -54,7 +65,7 @@ _WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK, _NOTE = (
 )
 #: Kind of the operation ``write``, for ``post``.
 STORE = _WRITE
-_RETURN = Operation(int(OperationKind.RETURN))
+_RETURN, _RETURN_ALONE = Operation(int(OperationKind.RETURN)), Operation(int(OperationKind.RETURN), 0, 0, 1)
 _MASK, _UNMASK = Operation(int(OperationKind.MASK), 0, 0, 1), Operation(int(OperationKind.MASK))
 _SUPERVISOR, _USER = Operation(int(OperationKind.MODE), 0, 0, 1), Operation(int(OperationKind.MODE))
 
@@ -83,6 +94,12 @@ def _check(address, size):
         raise ValueError(f"an access has 1, 2 or 4 bytes, not {size!r}; use a block for more")
     if address % size:
         raise ValueError(f"address 0x{address:06X} is not a multiple of {size}")
+
+
+def pieces(start, end, most):
+    """(start, end) of the pieces of an area that end at multiples of ``most``."""
+    cuts = range(start - start % most + most, end, most)
+    return zip((start, *cuts), (*cuts, end))
 
 
 class Door:
@@ -138,27 +155,38 @@ class Door:
 
         A ``write`` of a word is ``STORE, address, 4, value``."""
         if self.spent:
-            self.words += (_SPEND, 0, 0, self.spent)
+            self.words.extend((_SPEND, 0, 0, self.spent))
             self.spent = 0
-        self.words += words
+        self.words.extend(words)
 
     def write(self, address, value, size=4):
         """Stores ``size`` (1, 2, 4) bytes of ``value``, big-endian, at an aligned byte address."""
         if size != 4 or address & 3:
             _check(address, size)
         if self.spent:
-            self.words += (_SPEND, 0, 0, self.spent)
+            self.words.extend((_SPEND, 0, 0, self.spent))
             self.spent = 0
-        self.words += (_WRITE, address, size, value)
+        self.words.extend((_WRITE, address, size, value))
 
     def write_block(self, address, data):
         """Stores the bytes of ``data`` at consecutive addresses, one word a cycle at best."""
         if data:
             if self.spent:
-                self.words += (_SPEND, 0, 0, self.spent)
+                self.words.extend((_SPEND, 0, 0, self.spent))
                 self.spent = 0
-            self.words += (_WRITE_BLOCK, address, len(data), len(self.blocks))
+            self.words.extend((_WRITE_BLOCK, address, len(data), len(self.blocks)))
             self.blocks += data
+
+    def write_pieces(self, address, data, most):
+        """As ``write_block``, in several operations, which end at multiples of ``most`` bytes."""
+        if self.spent:
+            self.words.extend((_SPEND, 0, 0, self.spent))
+            self.spent = 0
+        place = len(self.blocks) - address
+        self.blocks += data
+        end = address + len(data)
+        for start, stop in pieces(address, end, most):
+            self.words.extend((_WRITE_BLOCK, start, stop - start, place + start))
 
     def spend(self, cycles):
         """The CPU computes for ``cycles`` (int, 0 or more) CPU cycles."""
@@ -202,12 +230,14 @@ class Door:
         return _NOW
 
     def wait(self):
-        """Awaitable: sleeps until an interrupt handler has run since this level was last resumed."""
+        """Awaitable: sleeps until an interrupt handler has run since this level was last resumed, except handlers that
+        have returned True."""
         return _WAIT
 
     # -- interrupts ----------------------------------------------------------------------------------
     def attach(self, handler, first=()):
-        """``handler``: coroutine function, run at interrupt level when the line is up.
+        """``handler``: coroutine function, run at interrupt level when the line is up. If it returns True, level 0 need
+        not look whether it has something to do: a ``wait`` goes on, as far as the back end has that.
 
         ``first``: Operations that an interrupt begins with, the last of them one that is awaited, before any software
         runs. The handler is called with its result; with ``first`` empty it is called without arguments.
@@ -252,13 +282,13 @@ class Runner:
                 last = coroutine.send(None)
             else:
                 last = coroutine.send(value) if error is None else coroutine.throw(error)
-        except StopIteration:
+        except StopIteration as end:
             if level == THREAD:
                 self.ended = True
                 last = ()
             else:
                 self._handler = None
-                last = _RETURN
+                last = _RETURN_ALONE if end.value else _RETURN
         door = self.door
         words = door.words
         door.words = []

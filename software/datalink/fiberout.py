@@ -345,13 +345,11 @@ class FiberOut:
     def _look(self, status):
         """Takes note of what has left according to TX_STATUS; from both levels."""
         self._status = status
-        sent = self._sent + ((status >> _SENT_LOW) - self._sent & 0xFF)
-        if sent != self._sent:
-            self._sent = sent
-            done = self._done
-            while done and done[0][0] <= sent:
-                _, action, argument = done.popleft()
-                action(argument)
+        sent = self._sent = self._sent + ((status >> _SENT_LOW) - self._sent & 0xFF)
+        done = self._done
+        while done and done[0][0] <= sent:
+            _, action, argument = done.popleft()
+            action(argument)
 
     def _on_status(self, status):
         """At interrupt level."""

@@ -136,7 +136,10 @@ class Interrupts:
         self.door.write(_ENABLE, self.enabled)
 
     async def handle(self, words):
-        """The handler, as the door starts it. ``words``: what _LOOK has given, as every interrupt begins with it."""
+        """The handler, as the door starts it. ``words``: what _LOOK has given, as every interrupt begins with it.
+
+        Returns whether all threads still wait.
+        """
         self.active = True
         door = self.door
         recorded = door.groups & _CPU
@@ -180,6 +183,7 @@ class Interrupts:
         if recorded:
             door.note(EventKind.RETURNED)
         self.active = False
+        return not self.kernel.ready
 
     async def _others(self, causes):
         door = self.door

@@ -156,7 +156,7 @@ class EngineMachine:
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
         (``software.machine``)."""
         engine = self.engine
-        exchange = engine.exchange
+        exchange, go, answer = engine.exchange, engine.go, engine.answer
         runners = self._runners
         plans = self._plans
         until = _FOREVER if until_ps is None else until_ps
@@ -169,7 +169,7 @@ class EngineMachine:
                 limit = plans[0][0]
             if limit != told:
                 exchange[_UNTIL] = told = limit
-            code = engine.go()
+            code = go()
             if code == _RESUME or code == _INTERRUPT:
                 board, level, result, value, length = _TURN.unpack_from(exchange)
                 runner = runners[board]
@@ -184,7 +184,7 @@ class EngineMachine:
                         words = runner.step(level)
                     else:
                         words = runner.step(level, None, self._bus_error())
-                    engine.answer(words)
+                    answer(words)
                     door = runner.door
                     if door.blocks:
                         engine.answer_blocks(door.blocks)
