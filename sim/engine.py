@@ -22,12 +22,13 @@ from .wiring import TopologyError
 __all__ = ["Engine", "check_waves"]
 
 _FOREVER = 2**63 - 1
-#: Packs so many words of operations.
-_PACKED = [struct.Struct(f"{count}q") for count in range(64 * OPERATION_WORDS)]
+#: Packs so many words of operations, as many as most turns have.
+_MOST = 64 * OPERATION_WORDS
+_PACKED = [struct.Struct(f"{count}q") for count in range(_MOST)]
 _LOW = 2**63 - 1  # of a number that is too large, what counts for any access
 # Looked up once: enumerations are slow, and these are wanted at every turn.
 _PAUSE = int(Code.PAUSE)
-_UNTIL, _WORDS, _BYTES, _NUMBER, _LENGTH = map(int, (Word.UNTIL, Word.WORDS, Word.BYTES, Word.NUMBER, Word.LENGTH))
+_UNTIL, _WORDS, _BYTES, _NUMBER = map(int, (Word.UNTIL, Word.WORDS, Word.BYTES, Word.NUMBER))
 
 
 def check_waves(machine, kinds, recorded):
@@ -236,31 +237,33 @@ class Engine:
             self._opened(), board, handler, (ctypes.c_int64 * len(words))(*words), len(words) // OPERATION_WORDS
         )
 
-    def answer(self, words, data=b""):
-        """What the software has left when it was its turn. ``words``: of each operation kind, address, size, value.
-        ``data``: the bytes of all blocks, in which the value of a block is its place."""
+    def answer(self, words):
+        """What the software has left when it was its turn: of each operation kind, address, size, value."""
         count = len(words)
         self.exchange[_WORDS] = count
-        if data:
-            size = len(data)
-            if size > self._data_room:
-                self._reserve(0, size)
-            self._data[:size] = data
-            self.exchange[_BYTES] = size
         try:
-            _PACKED[count].pack_into(self._words, 0, *words)
-        except (struct.error, IndexError):  # large numbers, or very many operations
-            words = [word & _LOW for word in words]
-            self._reserve(len(words), 0)
-            struct.pack_into(f"{len(words)}q", self._words, 0, *words)
+            if count < _MOST:
+                _PACKED[count].pack_into(self._words, 0, *words)
+            else:
+                self._reserve(count, 0)
+                struct.pack_into(f"{count}q", self._words, 0, *words)
+        except struct.error:  # large numbers
+            struct.pack_into(f"{count}q", self._words, 0, *(word & _LOW for word in words))
+
+    def answer_blocks(self, data):
+        """Besides, the bytes of all blocks, in which the value of a block is its place."""
+        size = len(data)
+        if size > self._data_room:
+            self._reserve(0, size)
+        self._data[:size] = data
+        self.exchange[_BYTES] = size
 
     def halt(self, board):
         """The software of a CPU (an index) whose turn it is has come to an end; its CPU stands still from here on."""
         self._library.nectar_halt(self._opened(), board)
 
-    def bytes(self):
-        """What a level gets whose RESULT is BYTES."""
-        length = self.exchange[_LENGTH]
+    def bytes(self, length):
+        """What a level gets whose RESULT is BYTES, with this LENGTH."""
         if length <= self._data_room:
             return self._data[:length].tobytes()
         return ctypes.string_at(self.exchange[_NUMBER], length)

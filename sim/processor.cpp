@@ -105,10 +105,13 @@ Turn Processor::fetch() {
             return Turn::NONE;
         case Op::RETURN:
             level = THREAD;
-            handled_ = true;
+            handled_ |= !operation.value;
             irq_ = false;
             state_ = State::FETCH;
-            if (saved_ == State::WAIT) return resume(Result::NOTHING);
+            if (saved_ == State::WAIT) {
+                if (handled_) return resume(Result::NOTHING);
+                state_ = State::WAIT;
+            }
             if (saved_ == State::SPEND && left_) {
                 until_ = at_ + left_;
                 state_ = State::SPEND;

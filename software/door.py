@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 from ..hdl.host.numbers import Level, OperationKind
 
-__all__ = ["OperationKind", "Operation", "Awaited", "Door", "BusError", "Runner", "STORE", "THREAD", "INTERRUPT"]
+__all__ = [
+    "OperationKind",
+    "Operation",
+    "Awaited",
+    "Door",
+    "BusError",
+    "Runner",
+    "STORE",
+    "THREAD",
+    "INTERRUPT",
+    "pieces",
+]
 
 #: Level of the kernel and its threads.
 THREAD = int(Level.THREAD)
@@ -54,7 +65,7 @@ _WRITE, _WRITE_BLOCK, _SPEND, _READ, _READ_BLOCK, _NOTE = (
 )
 #: Kind of the operation ``write``, for ``post``.
 STORE = _WRITE
-_RETURN = Operation(int(OperationKind.RETURN))
+_RETURN, _RETURN_ALONE = Operation(int(OperationKind.RETURN)), Operation(int(OperationKind.RETURN), 0, 0, 1)
 _MASK, _UNMASK = Operation(int(OperationKind.MASK), 0, 0, 1), Operation(int(OperationKind.MASK))
 _SUPERVISOR, _USER = Operation(int(OperationKind.MODE), 0, 0, 1), Operation(int(OperationKind.MODE))
 
@@ -85,6 +96,12 @@ def _check(address, size):
         raise ValueError(f"address 0x{address:06X} is not a multiple of {size}")
 
 
+def pieces(start, end, most):
+    """(start, end) of the pieces of an area that end at multiples of ``most``."""
+    cuts = range(start - start % most + most, end, most)
+    return zip((start, *cuts), (*cuts, end))
+
+
 class Door:
     """What software sees of a CAB.
 
@@ -109,11 +126,16 @@ class Door:
         See ``attach``.
     attached_anew : bool
         For back ends: ``attach`` has been called since they set this to False.
+    words : list of int
+        For back ends: what has been posted and not been taken out, for each operation its kind, address, size and
+        value.
+    blocks : bytearray
+        For back ends: the bytes of all blocks among it; a block's value is the place of its bytes.
 
     Not for threads of the host: one coroutine at a time uses it.
     """
 
-    __slots__ = ("cpu_hz", "handler", "first", "attached_anew", "groups", "name", "spent", "_words", "_data")
+    __slots__ = ("cpu_hz", "handler", "first", "attached_anew", "groups", "name", "spent", "words", "blocks")
 
     def __init__(self, cpu_hz, recorder=None):
         self.cpu_hz = cpu_hz
@@ -123,31 +145,8 @@ class Door:
         self.first = ()
         self.attached_anew = True
         self.spent = 0
-        self._words = []  # of what was posted: kind, address, size and value of each operation
-        self._data = bytearray()  # of blocks that were posted; the operation's value is where its bytes begin
-
-    def take_words(self):
-        """For back ends: takes out all operations that were posted. Returns a list of int, for each operation its kind,
-        address, size and value; and the bytes of all blocks, in which a block's value is its place."""
-        words, self._words = self._words, []
-        if self.spent:
-            words += (_SPEND, 0, 0, self.spent)
-            self.spent = 0
-        data = self._data
-        if data:
-            self._data = bytearray()
-        return words, data
-
-    def take(self):
-        """For back ends: the same as a list of Operation."""
-        words, data = self.take_words()
-        operations = []
-        for operation in zip(*[iter(words)] * 4, strict=True):
-            kind, address, size, value = operation
-            if kind == _WRITE_BLOCK:
-                operation = kind, address, size, bytes(data[value : value + size])
-            operations.append(Operation._make(operation))
-        return operations
+        self.words = []
+        self.blocks = bytearray()
 
     # -- posted: return at once, take effect in order ------------------------------------------------
     def post(self, words):
@@ -156,27 +155,38 @@ class Door:
 
         A ``write`` of a word is ``STORE, address, 4, value``."""
         if self.spent:
-            self._words += (_SPEND, 0, 0, self.spent)
+            self.words.extend((_SPEND, 0, 0, self.spent))
             self.spent = 0
-        self._words += words
+        self.words.extend(words)
 
     def write(self, address, value, size=4):
         """Stores ``size`` (1, 2, 4) bytes of ``value``, big-endian, at an aligned byte address."""
         if size != 4 or address & 3:
             _check(address, size)
         if self.spent:
-            self._words += (_SPEND, 0, 0, self.spent)
+            self.words.extend((_SPEND, 0, 0, self.spent))
             self.spent = 0
-        self._words += (_WRITE, address, size, value)
+        self.words.extend((_WRITE, address, size, value))
 
     def write_block(self, address, data):
         """Stores the bytes of ``data`` at consecutive addresses, one word a cycle at best."""
         if data:
             if self.spent:
-                self._words += (_SPEND, 0, 0, self.spent)
+                self.words.extend((_SPEND, 0, 0, self.spent))
                 self.spent = 0
-            self._words += (_WRITE_BLOCK, address, len(data), len(self._data))
-            self._data += data
+            self.words.extend((_WRITE_BLOCK, address, len(data), len(self.blocks)))
+            self.blocks += data
+
+    def write_pieces(self, address, data, most):
+        """As ``write_block``, in several operations, which end at multiples of ``most`` bytes."""
+        if self.spent:
+            self.words.extend((_SPEND, 0, 0, self.spent))
+            self.spent = 0
+        place = len(self.blocks) - address
+        self.blocks += data
+        end = address + len(data)
+        for start, stop in pieces(address, end, most):
+            self.words.extend((_WRITE_BLOCK, start, stop - start, place + start))
 
     def spend(self, cycles):
         """The CPU computes for ``cycles`` (int, 0 or more) CPU cycles."""
@@ -220,12 +230,14 @@ class Door:
         return _NOW
 
     def wait(self):
-        """Awaitable: sleeps until an interrupt handler has run since this level was last resumed."""
+        """Awaitable: sleeps until an interrupt handler has run since this level was last resumed, except handlers that
+        have returned True."""
         return _WAIT
 
     # -- interrupts ----------------------------------------------------------------------------------
     def attach(self, handler, first=()):
-        """``handler``: coroutine function, run at interrupt level when the line is up.
+        """``handler``: coroutine function, run at interrupt level when the line is up. If it returns True, level 0 need
+        not look whether it has something to do: a ``wait`` goes on, as far as the back end has that.
 
         ``first``: Operations that an interrupt begins with, the last of them one that is awaited, before any software
         runs. The handler is called with its result; with ``first`` empty it is called without arguments.
@@ -242,9 +254,9 @@ class Door:
 class Runner:
     """Runs a processor's software for a back end: resumes it and hands out its operations.
 
-    ``resume`` and ``interrupt`` return a list of operations: posted ones, then one that is awaited (or
-    RETURN at interrupt level). The list is empty, or lacks its awaited end, only when the main coroutine has
-    ended: then ``ended`` is true. Exceptions of the software pass through to the caller.
+    Its methods return lists of operations: posted ones, then one that is awaited (or RETURN at interrupt level). The
+    list is empty, or lacks its awaited end, only when the main coroutine has ended: then ``ended`` is true. Exceptions
+    of the software pass through to the caller.
     """
 
     __slots__ = ("door", "main", "ended", "_handler")
@@ -256,22 +268,35 @@ class Runner:
         self._handler = None
 
     def step(self, level, value=None, error=None):
-        """As ``resume``, but what was posted stays in the door. Returns the operation at the end; None if the main
-        coroutine has ended."""
+        """Continues the software of ``level`` with the result of what it awaits, or with ``error`` raised there.
+
+        Returns operations as numbers, as ``Door.words`` has them. The bytes of blocks stay in ``Door.blocks`` for the
+        caller to take out.
+        """
         coroutine = self.main if level == THREAD else self._handler
         try:
             if coroutine is None:  # what an interrupt begins with is done
                 if error is not None:
                     raise error
                 self._handler = coroutine = self.door.handler(value)
-                return coroutine.send(None)
-            return coroutine.send(value) if error is None else coroutine.throw(error)
-        except StopIteration:
-            if level == INTERRUPT:
+                last = coroutine.send(None)
+            else:
+                last = coroutine.send(value) if error is None else coroutine.throw(error)
+        except StopIteration as end:
+            if level == THREAD:
+                self.ended = True
+                last = ()
+            else:
                 self._handler = None
-                return _RETURN
-            self.ended = True
-            return None
+                last = _RETURN_ALONE if end.value else _RETURN
+        door = self.door
+        words = door.words
+        door.words = []
+        if door.spent:
+            words += (_SPEND, 0, 0, door.spent)
+            door.spent = 0
+        words += last
+        return words
 
     def begin(self):
         """Starts the attached handler at interrupt level, of which nothing comes before the software; as ``step``."""
@@ -279,19 +304,24 @@ class Runner:
         return self.step(INTERRUPT)
 
     def resume(self, level, value=None, error=None):
-        """Continues the software of ``level`` with the result of what it awaits, or with ``error`` raised there."""
-        last = self.step(level, value, error)
-        operations = self.door.take()
-        if last is not None:
-            operations.append(last)
-        return operations
+        """As ``step``; returns Operations."""
+        return self._operations(self.step(level, value, error))
 
     def interrupt(self):
         """Starts the attached handler at interrupt level, or what comes before it."""
-        if self.door.first:
-            return list(self.door.first)
-        last = self.begin()
-        return [*self.door.take(), last]
+        return list(self.door.first) or self._operations(self.begin())
+
+    def _operations(self, words):
+        """Operations from numbers; the bytes of blocks are taken out of the door."""
+        door = self.door
+        operations = []
+        for operation in zip(*[iter(words)] * 4, strict=True):
+            kind, address, size, value = operation
+            if kind == _WRITE_BLOCK:
+                operation = kind, address, size, bytes(door.blocks[value : value + size])
+            operations.append(Operation._make(operation))
+        door.blocks = bytearray()
+        return operations
 
     def close(self):
         """Ends the software where it stands; its ``finally`` clauses run, what they post is dropped."""
@@ -300,4 +330,4 @@ class Runner:
                 coroutine.close()
         self._handler = None
         self.ended = True
-        self.door.take()
+        self.door.words, self.door.blocks, self.door.spent = [], bytearray(), 0

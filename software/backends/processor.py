@@ -214,10 +214,13 @@ class Processor:
         elif kind == OperationKind.RETURN:
             self._report(level)
             self._level = THREAD
-            self._handled = True
+            if not operation.value:
+                self._handled = True
             state, left = self._saved
-            if state == _WAIT:
+            if state == _WAIT and self._handled:
                 self._resume(THREAD)
+            elif state == _WAIT:
+                self._state = _WAIT
             elif state == _SPEND and left:
                 self._until = at + left
                 self._state = _SPEND

@@ -28,6 +28,8 @@ _LENGTH = _RESULT.length.mask
 _HEADER, _WHOLE = _RESULT.header.mask, _RESULT.header.put(HEADER_BYTES)
 _BAD = _RESULT.crc_bad.mask | _RESULT.too_long.mask | _RESULT.framing.mask | _RESULT.discarded.mask
 
+_PACKET = int(Irq.PACKET)
+
 #: Looks of the watch for which it goes on behind a burst; at the 1st, 2nd, 4th, 8th and 16th an extra ready signal is
 #: sent.
 _QUIET = 16
@@ -41,6 +43,10 @@ class Answer(Enum):
     HOLD = "there is no room now: keep the packet, and ask again when there may be"
     DISCARD = "drop the packet"
     CHECK = "drop its bytes, but tell at its end whether it came without an error"
+
+
+# Looked up once: enumerations are slow, and these are wanted for every packet.
+_HOLD, _DROP, _CHECK = Answer.HOLD, Answer.DISCARD, Answer.CHECK
 
 
 class FiberIn:
@@ -127,23 +133,23 @@ class FiberIn:
         protocol = self.protocols.get(header[0])
         if protocol is None:
             self.counters.unknown_protocol += 1
-            place = Answer.DISCARD
+            place = _DROP
         else:
             place = protocol.packet(header)
-            if place is Answer.HOLD:
+            if place is _HOLD:
                 self._holder = protocol
                 self._keep()
                 return False
         if self._held:
             self._let_go()
-        if place is Answer.DISCARD:
+        if place is _DROP:
             if protocol is not None:
                 self.counters.refused += 1
             self._discard()
             return False
         self._receiver = protocol
         self.interrupts.sums = getattr(protocol, "summed", False)
-        self._checking = place is Answer.CHECK
+        self._checking = place is _CHECK
         if self._checking:
             address, limit = _NOWHERE, 0
         elif isinstance(place, list):
@@ -158,8 +164,7 @@ class FiberIn:
 
     def _discard(self):
         self._receiver = None
-        self.door.write(_CONTROL, _DISCARD)
-        self.door.write(_READY, 0)
+        self.door.post((STORE, _CONTROL, 4, _DISCARD, STORE, _READY, 4, 0))
 
     # -- packets that wait for room ------------------------------------------------------------------
     def _keep(self):
@@ -168,14 +173,14 @@ class FiberIn:
             self.counters.held += 1
             self.interrupts.late.append(self._begin_hold)
             self.kernel.on_room = self._ask_again
-        self.interrupts.remove(Irq.PACKET)
+        self.interrupts.remove(_PACKET)
 
     def _begin_hold(self, now):
         self._hold_timer = self.timers.at(now + self._hold, self._expire)
 
     def _ask_again(self):
         """There may be room; from both levels. The interrupt, which still pends, makes the upcall once more."""
-        self.interrupts.add(Irq.PACKET)
+        self.interrupts.add(_PACKET)
 
     def _let_go(self):
         self._held = False
@@ -190,12 +195,12 @@ class FiberIn:
         self._holder.gave_up()
         self._let_go()
         self._discard()
-        self.interrupts.add(Irq.PACKET)
+        self.interrupts.add(_PACKET)
 
     # -- end of packet -------------------------------------------------------------------------------
     def _on_received(self, result):
         door, counters = self.door, self.counters
-        door.write(_RELEASE, 0)
+        door.post((STORE, _RELEASE, 4, 0))
         door.spent += self.kernel.costs.datalink_received
         protocol, self._receiver = self._receiver, None
         if self._checking:

@@ -5,12 +5,13 @@ Source: "The Design of Nectar" (1989), sections 4.2.3 and 6.2.1 (the datalink ga
 """
 
 from collections import deque
+from itertools import cycle
 
 from ...hdl.cab.addresses import HEADER_BYTES, REG, TX_LIST_DEPTH, Irq
 from ...hdl.host.events import EventGroup, EventKind
 from ...hdl.hub.commands import Op
 from ...hdl.link.symbol import ANY_HUB
-from ..door import STORE
+from ..door import STORE, Awaited, Operation, OperationKind
 from ..errors import MessageTooLong
 from ..kernel.lock import Lock
 from ..kernel.thread import BLOCK
@@ -31,10 +32,11 @@ _FREE = REG["TX_STATUS"].free.mask
 _WAITING = REG["TX_STATUS"].waiting.mask
 _READY = REG["TX_STATUS"].ready.mask
 _SENT_LOW = REG["TX_STATUS"].sent.low
-_SENT = Irq.SENT
+_SENT = int(Irq.SENT)
 _SENT_BIT = 1 << _SENT
 _MESSAGES = int(EventGroup.MESSAGES)
 _CLOSE_UNCOUNTED = command_word(Op.CLOSE_ALL, ANY_HUB, 0)
+_READ_STATUS = Awaited(Operation(int(OperationKind.READ), _STATUS, 4))
 #: The last entry of a packet that is counted, and of one that is not, for ``Door.post``.
 _CLOSES = (STORE, _COMMAND, 4, CLOSE_ALL), (STORE, _COMMAND, 4, _CLOSE_UNCOUNTED)
 
@@ -94,8 +96,7 @@ class FiberOut:
         "_room",
         "_wanted",
         "_finishing",
-        "_headers",
-        "_header",
+        "_places",
         "_status",
         "_stalled",
         "_seen",
@@ -128,8 +129,7 @@ class FiberOut:
         self._wanted = 0  # entries that it waits for
         self._finishing = 0  # threads that wait until what they sent has left
         block = memory.try_allocate(_HEADERS * HEADER_BYTES)
-        self._headers = [block + index * HEADER_BYTES for index in range(_HEADERS)]
-        self._header = 0
+        self._places = cycle([block + index * HEADER_BYTES for index in range(_HEADERS)])  # for headers
         self._status = 0
         self._stalled = 0
         self._seen = None
@@ -181,7 +181,7 @@ class FiberOut:
             need = len(opens) + len(areas) + 2
             if self._free < need or self.posted:
                 await self._make_room(need, True)
-            self._fill(header, areas, True, self._open(need, opens, last), done, argument)
+            self._write(need, opens, header, areas, True, last, done, argument)
             if not self.watch.on:
                 await self.watch.start()
 
@@ -196,8 +196,7 @@ class FiberOut:
         need = len(opens) + len(areas) + 2
         if self._free < need:
             await self._make_room(need)
-        counted = self._open(need, opens, last)
-        self._fill(header, areas, close, counted, done, argument)
+        self._write(need, opens, header, areas, close, last, done, argument)
         if not self.watch.on:
             await self.watch.start()
 
@@ -209,6 +208,7 @@ class FiberOut:
         ``packet``."""
         _fits(len(opens) + len(areas) + 2)
         self.posted.append((opens, header, areas, done, argument))
+        self.interrupts.settled = None
         if self.interrupts.active:
             self._recent = True
             if self._between:
@@ -234,15 +234,14 @@ class FiberOut:
                 self.interrupts.add(_SENT)
                 break
             posted.popleft()
-            counted = self._open(need, opens, True)
-            self._fill(header, areas, True, counted, done, argument)
+            self._write(need, opens, header, areas, True, True, done, argument)
             some = True
         return some
 
-    def _open(self, need, opens, last):
-        """Begins a packet of ``need`` entries, for which there is room: its commands. Returns whether it is to be
-        counted."""
+    def _write(self, need, opens, header, areas, close, last, done, argument):
+        """Writes a packet of ``need`` entries, for which there is room."""
         self._free -= need
+        self.interrupts.settled = None
         self._recent = True
         self._uncounted += 1
         counted = last or self._uncounted == _COUNT
@@ -252,16 +251,10 @@ class FiberOut:
         door, costs = self.door, self.kernel.costs
         door.spent += costs.datalink_send + costs.datalink_entry * need
         for word in opens:
-            door.write(_COMMAND, word)
-        return counted
-
-    def _fill(self, header, areas, close, counted, done, argument):
-        """The packet itself, behind its commands."""
-        door = self.door
+            door.post((STORE, _COMMAND, 4, word))
         if door.groups & _MESSAGES:
             note_header(door, EventKind.QUEUED, header)
-        place = self._headers[self._header]
-        self._header = (self._header + 1) % _HEADERS
+        place = next(self._places)
         door.write_block(place, header)
         entries = [STORE, _ADDRESS, 4, place, STORE, _AREA, 4, HEADER_BYTES | _START]
         for address, length in areas:
@@ -282,6 +275,7 @@ class FiberOut:
         if self._free < len(words):
             await self._make_room(len(words))
         self._free -= len(words)
+        self.interrupts.settled = None
         if CLOSE_ALL in words:
             self._queued += words.count(CLOSE_ALL)
             self._uncounted = 0
@@ -298,7 +292,7 @@ class FiberOut:
         """Waits until ``need`` entries are free. ``alone``: nothing has been written since the lock was taken."""
         _fits(need)
         while True:
-            status = await self.door.read(_STATUS)
+            status = await _READ_STATUS
             self._between = False
             self._look(status)
             self._free = status & _FREE
@@ -319,6 +313,7 @@ class FiberOut:
         """At interrupt level: the neighbour wants to know who is here. It is told as soon as no thread writes and
         there is room."""
         self._asked = True
+        self.interrupts.settled = None
         if self._between or self.still:
             self._write_hello()
 
@@ -326,6 +321,7 @@ class FiberOut:
         if self._free >= len(self.hello):
             self._asked = False
             self._free -= len(self.hello)
+            self.interrupts.settled = None
             self.door.spend(self.kernel.costs.datalink_hello)
             for symbol in self.hello:
                 self.door.write(_SYMBOL, symbol)
@@ -349,13 +345,11 @@ class FiberOut:
     def _look(self, status):
         """Takes note of what has left according to TX_STATUS; from both levels."""
         self._status = status
-        sent = self._sent + ((status >> _SENT_LOW) - self._sent & 0xFF)
-        if sent != self._sent:
-            self._sent = sent
-            done = self._done
-            while done and done[0][0] <= sent:
-                _, action, argument = done.popleft()
-                action(argument)
+        sent = self._sent = self._sent + ((status >> _SENT_LOW) - self._sent & 0xFF)
+        done = self._done
+        while done and done[0][0] <= sent:
+            _, action, argument = done.popleft()
+            action(argument)
 
     def _on_status(self, status):
         """At interrupt level."""
@@ -382,10 +376,12 @@ class FiberOut:
                 and not (self._done and self.memory.awaited)
             ):
                 interrupts.remove(_SENT)
+        elif self._between and not self.posted and not self._asked:
+            interrupts.settled = status
 
     async def ready(self):
         """Whether the HUB has room for another packet, as far as the board knows."""
-        return bool(await self.door.read(_STATUS) & _READY)
+        return bool(await _READ_STATUS & _READY)
 
     async def finish(self):
         """Waits until all that has been written so far has left."""
@@ -404,7 +400,7 @@ class FiberOut:
 
     async def flush_completions(self):
         """Sees to it that ``done`` of what leaves is called at once, from now on until no thread waits for memory."""
-        self._look(await self.door.read(_STATUS))
+        self._look(await _READ_STATUS)
         if self._done:
             self.interrupts.add(_SENT)
 
@@ -437,6 +433,7 @@ class FiberOut:
             # All has left and nobody writes: if the last close all got lost, this one does its work.
             self._unclosed = False
             self._free -= 1
+            self.interrupts.settled = None
             self.door.write(_COMMAND, _CLOSE_UNCOUNTED)
         return False
 

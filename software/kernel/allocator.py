@@ -25,7 +25,8 @@ class Allocator:
     used : int
         Bytes in blocks that are given out.
     splits, looks : int
-        Halvings, and blocks looked at in putting halves together, so far; the kernel charges for them.
+        Halvings, and blocks looked at in putting halves together, for which the kernel has not charged: it sets them to
+        0 when it does.
     """
 
     __slots__ = ("base", "size", "used", "splits", "looks", "_free", "_given", "_top")

@@ -7,7 +7,7 @@ from struct import Struct
 
 from ...hdl.cab.addresses import REG, Irq
 from ...hdl.host.events import EventGroup, EventKind
-from ..door import Awaited, Operation, OperationKind
+from ..door import STORE, Awaited, Operation, OperationKind
 
 __all__ = ["Interrupts"]
 
@@ -22,8 +22,10 @@ _PACKET, _RECEIVED, _REPLIED, _SENT, _TIMER, _ERROR = (
     1 << irq for irq in (Irq.PACKET, Irq.RECEIVED, Irq.REPLY, Irq.SENT, Irq.TIMER, Irq.ERROR)
 )
 _TAKEN, _BELL, _MOVED, _CUT = (1 << irq for irq in (Irq.VME_TAKEN, Irq.VME_BELL, Irq.VME_DONE, Irq.VME_ERROR))
+_OTHERS = ~(_PACKET | _RECEIVED)
 #: IRQ_PENDING, RX_RESULT, RX_HEADER0 to 3 (left as bytes), TX_STATUS: all but REPLY, which a load takes out.
 _WORDS = Struct(">II16sI")
+_words = _WORDS.unpack
 _SPEND, _NOTE = int(OperationKind.SPEND), int(OperationKind.NOTE)
 #: Loads them.
 _LOOK = Awaited(Operation(int(OperationKind.READ_BLOCK), _PENDING, _WORDS.size))
@@ -47,7 +49,10 @@ class Interrupts:
         A packet has ended. True as above.
     on_reply : callable(word: int)
     on_status : callable(status: int)
-        TX_STATUS, at every interrupt.
+        TX_STATUS, at every interrupt, unless it is ``settled``.
+    settled : int or None
+        The TX_STATUS for which ``on_status`` has nothing to do as long as no other interrupts are added; None: it may
+        have something to do whatever the status is.
     on_error : callable(counters: int)
     on_timer : callable(now: int)
     on_taken : callable()
@@ -80,6 +85,7 @@ class Interrupts:
         "on_received",
         "on_reply",
         "on_status",
+        "settled",
         "on_error",
         "on_timer",
         "on_taken",
@@ -95,6 +101,7 @@ class Interrupts:
         self.kernel = kernel
         self.door = kernel.door
         self.active = self.sums = False
+        self.settled = None
         self.sum = 0
         self.enabled = _PACKET | _RECEIVED | _REPLIED | _TIMER | _ERROR
         self.on_packet = self.on_received = self.on_reply = self.on_status = self.on_error = self.on_timer = None
@@ -114,9 +121,13 @@ class Interrupts:
 
     def add(self, *irqs):
         """Lets ``irqs`` raise the line. From both levels (see above)."""
+        enabled = self.enabled
         for irq in irqs:
-            self.enabled |= 1 << irq
-        self.door.write(_ENABLE, self.enabled)
+            enabled |= 1 << irq
+        if enabled != self.enabled:
+            self.enabled = enabled
+            self.settled = None
+        self.door.post((STORE, _ENABLE, 4, self.enabled))
 
     def remove(self, irq):
         """Keeps ``irq`` from raising the line. From interrupt level, or with interrupts held off and all posted
@@ -125,18 +136,22 @@ class Interrupts:
         self.door.write(_ENABLE, self.enabled)
 
     async def handle(self, words):
-        """The handler, as the door starts it. ``words``: what _LOOK has given, as every interrupt begins with it."""
+        """The handler, as the door starts it. ``words``: what _LOOK has given, as every interrupt begins with it.
+
+        Returns whether all threads still wait.
+        """
         self.active = True
         door = self.door
         recorded = door.groups & _CPU
         first = True
         while True:
-            pending, result, header, status = _WORDS.unpack(words)
+            pending, result, header, status = _words(words)
             causes = pending & self.enabled
             if recorded:
                 door.note(EventKind.CAUSES, a=causes)
             again = False
-            self.on_status(status)
+            if status != self.settled:
+                self.on_status(status)
             if causes & _RECEIVED:
                 if self.sums:
                     self.sum = await door.read(_SUM)
@@ -145,10 +160,10 @@ class Interrupts:
                 again = self.on_packet(header)
                 if recorded:
                     door.note(EventKind.ANSWERED)
-            if causes & ~(_RECEIVED | _PACKET):
+            if causes & _OTHERS:
                 await self._others(causes)
             elif first and not causes:
-                door.write(_ENABLE, self.enabled)  # what a thread had asked for is wanted no more
+                door.post((STORE, _ENABLE, 4, self.enabled))  # what a thread had asked for is wanted no more
             if not again:
                 break
             first = False
@@ -168,6 +183,7 @@ class Interrupts:
         if recorded:
             door.note(EventKind.RETURNED)
         self.active = False
+        return not self.kernel.ready
 
     async def _others(self, causes):
         door = self.door

@@ -19,8 +19,8 @@ from .thread import BLOCK, Thread
 
 __all__ = ["Kernel", "awaitable", "checked", "forgo"]
 
-_WAIT = Operation(OperationKind.WAIT)
-_NOW = Operation(OperationKind.NOW)
+_WAIT = Operation(int(OperationKind.WAIT))
+_NOW = Operation(int(OperationKind.NOW))
 _CPU = int(EventGroup.CPU)
 _FOREIGN = (
     "a task can await only what its CAB offers, not what asyncio or another library does: "
@@ -137,6 +137,8 @@ class Kernel:
         Threads made so far.
     notes : Notes
         What it tells a recording of messages.
+    ready : deque of Thread
+        The threads that are to run, the next first.
     guards : list of Lock
         The locks that hold off the end of a thread.
     """
@@ -158,7 +160,7 @@ class Kernel:
         "cab_id",
         "guards",
         "spawned",
-        "_ready",
+        "ready",
         "_threads",
     )
 
@@ -176,7 +178,7 @@ class Kernel:
         self.boot = []
         self.timers = self.memory = self.cab_id = None
         self.guards = []
-        self._ready = deque()
+        self.ready = deque()
         self._threads = {}  # those that have not ended, in the order of their making (a dict as an ordered set)
         self.spawned = 0
 
@@ -188,7 +190,7 @@ class Kernel:
     @property
     def idle(self):
         """Whether every thread waits."""
-        return not self._ready
+        return not self.ready
 
     # -- threads -------------------------------------------------------------------------------------
     def spawn(self, function, *args, name=None):
@@ -198,7 +200,7 @@ class Kernel:
         thread = Thread(self, coroutine, name or f"{getattr(function, '__name__', 'thread')} {self.spawned}")
         thread.on_undelivered = _nothing
         self._threads[thread] = None
-        self._ready.append(thread)
+        self.ready.append(thread)
         self.door.spend(self.costs.thread_spawn)
         return thread
 
@@ -207,14 +209,14 @@ class Kernel:
         itself."""
         thread.value = value
         thread.on_cancel = None
-        self._ready.append(thread)
+        self.ready.append(thread)
 
     def fail(self, thread, error):
         """Raises ``error`` in the wait of a thread that its waker has taken out of its queue. From both levels, as
         ``wake``."""
         thread.on_cancel = thread.on_undelivered = None
         thread.exception = error
-        self._ready.append(thread)
+        self.ready.append(thread)
 
     async def pause(self):
         """Lets the other threads that are ready run first."""
@@ -222,7 +224,7 @@ class Kernel:
         self.check_pending()
         thread = self.current
         thread.on_undelivered = _nothing
-        self._ready.append(thread)
+        self.ready.append(thread)
         await BLOCK
 
     # -- waiting -------------------------------------------------------------------------------------
@@ -361,7 +363,7 @@ class Kernel:
     # -- running -------------------------------------------------------------------------------------
     def main(self):
         """The CAB's main coroutine (a generator with ``send`` and ``throw``): the dispatcher."""
-        door, ready, costs = self.door, self._ready, self.costs
+        door, ready, costs = self.door, self.ready, self.costs
         last = None
         recorded = door.groups & _CPU
         try:
@@ -435,7 +437,7 @@ class Kernel:
 
         May be called twice.
         """
-        self._ready.clear()
+        self.ready.clear()
         while self._threads:
             thread = next(iter(self._threads))
             error = thread.close()

@@ -143,7 +143,9 @@ class Mailbox:
         """Frees its messages and refuses others; threads that wait here get ``error``."""
         self._shut = error
         while self._messages:
-            self._take(0).free()
+            message = self._messages.popleft()
+            self._bytes -= message.length
+            message.free()
         for queue in (self._readers, self._writers):
             while queue:
                 item = queue.popleft()
@@ -350,8 +352,7 @@ class Mailbox:
         """Hands a message to the upcall or to the first reader that takes it (and returns True), or keeps it."""
         kernel = self.kernel
         costs = kernel.costs
-        self._count += 1
-        message.order = self._count
+        message.order = self._count = self._count + 1
         if self.on_arrival is not None:
             kernel.door.spent += costs.upcall
             if self.on_arrival(message):
@@ -388,32 +389,31 @@ class Mailbox:
             self.kernel.on_room()
 
     # -- taking --------------------------------------------------------------------------------------
-    def _take(self, index):
-        message = self._messages[index]
-        del self._messages[index]
-        self._bytes -= message.length
-        return message
-
     def try_take(self, match=None):
         """Takes out the oldest message (for which ``match(message)`` is true); None if there is none. From both
         levels. Raises MailboxClosed."""
         self._check()
+        return self._oldest(match)
+
+    def _oldest(self, match):
+        """As ``try_take``, of a mailbox that may be used."""
         kernel, messages = self.kernel, self._messages
         costs = kernel.costs
-        cost = costs.mailbox_get
-        found = None
+        cost, found = costs.mailbox_get, None
         if match is None:
-            if messages:
-                found = self._take(0)
+            found = messages.popleft() if messages else None
         else:
             for index, message in enumerate(messages):
                 cost += costs.mailbox_look
                 if match(message):
-                    found = self._take(index)
+                    del messages[index]
+                    found = message
                     break
         kernel.door.spent += cost
-        if found is not None and (self._writers or kernel.on_room is not None):
-            self._room()
+        if found is not None:
+            self._bytes -= found.length
+            if self._writers or kernel.on_room is not None:
+                self._room()
         return found
 
     @blocking
@@ -428,7 +428,7 @@ class Mailbox:
             kernel.check_pending()
         self._check()
         if self._messages:
-            message = self.try_take(match)
+            message = self._oldest(match)
         if message is None:
             timeout = kernel.cycles(timeout_us)
             reader = kernel.current, match

@@ -7,7 +7,7 @@ from collections import deque
 
 from ...hdl.cab.addresses import REGIONS
 from ...hdl.cab.regions import PAGE_BITS
-from ..door import BusError
+from ..door import BusError, pieces
 from ..errors import OutOfMemory
 from .allocator import Allocator
 from .plain import blocking
@@ -51,7 +51,7 @@ class Memory:
         Called by a thread before it waits for a block.
     """
 
-    __slots__ = ("kernel", "door", "base", "size", "channel", "on_shortage", "_blocks", "_waiting", "_splits", "_looks")
+    __slots__ = ("kernel", "door", "base", "size", "channel", "on_shortage", "_blocks", "_waiting")
 
     def __init__(self, kernel, size=REGIONS["data"].size, base=REGIONS["data"].base):
         self.kernel = kernel
@@ -63,8 +63,6 @@ class Memory:
         self.on_shortage = None
         self._blocks = Allocator(self.base, size)
         self._waiting = deque()  # _Wish
-        self._splits = 0
-        self._looks = 0
 
     def __str__(self):
         return f"a block of {self.kernel.name}'s data memory"
@@ -85,11 +83,9 @@ class Memory:
         blocks, costs = self._blocks, self.kernel.costs
         address = blocks.allocate(size)
         cost = costs.memory_allocate
-        if blocks.splits != self._splits or blocks.looks != self._looks:
-            cost += (blocks.splits - self._splits) * costs.memory_split + (
-                blocks.looks - self._looks
-            ) * costs.memory_merge
-            self._splits, self._looks = blocks.splits, blocks.looks
+        if blocks.splits or blocks.looks:
+            cost += blocks.splits * costs.memory_split + blocks.looks * costs.memory_merge
+            blocks.splits = blocks.looks = 0
         self.door.spent += cost
         return address
 
@@ -100,6 +96,14 @@ class Memory:
         Raises OutOfMemory if the memory could never give it, TimedOut after ``timeout_us`` microseconds, ValueError for
         less than 0 bytes.
         """
+        address = self.at_once(size)
+        return await self.in_turn(size, timeout_us) if address is None else address
+
+    def at_once(self, size):
+        """What ``allocate`` does first, without an ``await``. None: it must wait, and ``in_turn`` has to be awaited.
+
+        Raises OutOfMemory.
+        """
         if size > self.size:
             raise OutOfMemory(
                 f"{self.kernel.name} has {self.size} bytes of data memory and cannot give {size}: use smaller pieces"
@@ -107,10 +111,10 @@ class Memory:
         kernel = self.kernel
         if kernel.current.pending is not None:
             kernel.check_pending()
-        if not self._waiting:
-            address = self.try_allocate(size)
-            if address is not None:
-                return address
+        return None if self._waiting else self.try_allocate(size)
+
+    async def in_turn(self, size, timeout_us=None):
+        """As ``allocate``, behind ``at_once``."""
         timeout = self.kernel.cycles(timeout_us)
         wish = _Wish(self.kernel.current, size)
         self._waiting.append(wish)
@@ -199,8 +203,7 @@ class Memory:
         if address % _PIECE + length <= _PIECE:
             self.door.write_block(address, data)
             return
-        for start, end in _pieces(address, length):
-            self.door.write_block(address + start, data[start:end])
+        self.door.write_pieces(address, data, _PIECE)
 
     @blocking
     async def read(self, address, length):
@@ -214,17 +217,5 @@ class Memory:
         if length <= _PIECE:
             return await self.door.read_block(address, length)
         return b"".join(
-            [await self.door.read_block(address + start, end - start) for start, end in _pieces(address, length)]
+            [await self.door.read_block(start, end - start) for start, end in pieces(address, address + length, _PIECE)]
         )
-
-
-def _pieces(address, length):
-    """(start, end) of the pieces in which ``length`` bytes from ``address`` on are copied: no interrupt is heard
-    within one."""
-    start = 0
-    while True:
-        end = min(length, (address + start) // _PIECE * _PIECE + _PIECE - address)
-        yield start, end
-        if end >= length:
-            return
-        start = end

@@ -29,6 +29,9 @@ CIRCUIT_FROM = 1 << 12
 MAX_CIRCUIT_DATA = 1 << 15
 
 _DATAGRAM = int(Protocol.DATAGRAM)
+# Looked up once: enumerations are slow, and these are wanted for every message.
+_PACKET, _CIRCUIT, _AUTO = Switching.PACKET, Switching.CIRCUIT, Switching.AUTO
+_BYTES = (bytes, bytearray, memoryview)
 
 
 @dataclass(slots=True)
@@ -143,7 +146,7 @@ class Datagram:
         kernel = self.kernel
         if kernel.current.pending is not None:
             kernel.check_pending()
-        own = isinstance(data, (bytes, bytearray, memoryview))
+        own = isinstance(data, _BYTES)
         areas = () if own else tuple(areas_of(data, self.memory, admit=self.memory.admit_remote))
         length = len(data) if own else sum(size for _, size in areas)
         if length > MAX_MESSAGE:
@@ -184,78 +187,76 @@ class Datagram:
             )
         if not isinstance(switching, Switching):
             switching = Switching(switching)
-        if switching is Switching.AUTO:
-            switching = Switching.CIRCUIT if length >= CIRCUIT_FROM else Switching.PACKET
+        if switching is _AUTO:
+            switching = _CIRCUIT if length >= CIRCUIT_FROM else _PACKET
         if not datalink.options.circuits:
-            switching = Switching.PACKET
+            switching = _PACKET
         noted = kernel.notes.sending(_DATAGRAM, stream.destination, length) if kernel.door.groups else 0
         kernel.door.spent += kernel.costs.datagram_send
         done = block = None
         if own and length:
-            block = await memory.allocate(length)
+            block = memory.at_once(length)
+            if block is None:
+                block = await memory.in_turn(length)
             done = memory.free
             memory.write(block, data)
             areas = ((block, length),)
         elif fetch is not None:
             done = self.memory.free
         freed = block if fetch is None else fetch.block
+        lock = stream.lock
         try:
-            await self._transmit(noted, route, stream, mailbox, areas, length, switching, done, freed, fetch)
+            if lock.holder is not None:
+                await lock.acquire()
+            else:
+                lock.holder = kernel.current
+            try:
+                number = stream.number
+                stream.number = number + 1 & 0xFFFF
+                if noted:
+                    kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
+                if fetch is not None or length > MAX_DATA or switching is _CIRCUIT:
+                    words = stream.destination, mailbox, number
+                    await self._send_parts(route, words, areas, length, switching, done, freed, fetch)
+                else:
+                    kernel.door.spent += kernel.costs.datagram_fragment
+                    header = pack(_DATAGRAM, self.number, stream.destination, LAST_FRAGMENT, mailbox, number, length, 0)
+                    await datalink.send(route, header, areas, True, done, freed)
+            finally:
+                lock.release()
         except ProgramError:
             if block is not None or fetch is not None:
-                await self.datalink.finish()
+                await datalink.finish()
             if block is not None:
-                self.memory.free(block)
+                memory.free(block)
             raise
+        counters = self.counters
+        counters.messages_sent += 1
+        counters.bytes_sent += length
         if not own and fetch is None:
-            await self.datalink.finish()
+            await datalink.finish()
 
-    async def _transmit(self, noted, route, stream, mailbox, areas, length, switching, done, argument, fetch):
-        lock = stream.lock
-        if lock.holder is not None:
-            await lock.acquire()
-        else:
-            lock.holder = self.kernel.current
-        try:
-            number = stream.number
-            stream.number = number + 1 & 0xFFFF
-            if noted:
-                self.kernel.notes.numbered(_DATAGRAM, noted, stream.destination, number)
-            datalink, door = self.datalink, self.kernel.door
-            cost = self.kernel.costs.datagram_fragment
-            head = (_DATAGRAM, self.number, stream.destination)
-            if switching is Switching.CIRCUIT:
-                if fetch is not None:
-                    await fetch.arrived(length)
-                packets = []
-                for offset, part, last in fragments(areas, length, MAX_CIRCUIT_DATA):
-                    packets.append((pack(*head, last, mailbox, number, length, offset), part))
-                door.spent += cost * len(packets)
-                await datalink.send_circuit(route, packets, done, argument)
-            elif length <= MAX_DATA:
-                if fetch is not None:
-                    await fetch.arrived(length)
-                door.spent += cost
-                await datalink.send(
-                    route, pack(*head, LAST_FRAGMENT, mailbox, number, length, 0), areas, True, done, argument
-                )
-            else:
-                for offset, part, last in fragments(areas, length, MAX_DATA):
-                    if fetch is not None:
-                        await fetch.arrived(min(offset + MAX_DATA, length))
-                    door.spent += cost
-                    await datalink.send(
-                        route,
-                        pack(*head, last, mailbox, number, length, offset),
-                        part,
-                        bool(last) or fetch is not None,
-                        done if last else None,
-                        argument,
-                    )
-        finally:
-            lock.release()
-        self.counters.messages_sent += 1
-        self.counters.bytes_sent += length
+    async def _send_parts(self, route, words, areas, length, switching, done, argument, fetch):
+        """Sends a message of several packets, by a circuit, or fetched. ``words``: destination, mailbox and number."""
+        datalink, door = self.datalink, self.kernel.door
+        destination, mailbox, number = words
+        cost = self.kernel.costs.datagram_fragment
+        if switching is _CIRCUIT:
+            if fetch is not None:
+                await fetch.arrived(length)
+            packets = []
+            for offset, part, last in fragments(areas, length, MAX_CIRCUIT_DATA):
+                header = pack(_DATAGRAM, self.number, destination, last, mailbox, number, length, offset)
+                packets.append((header, part))
+            door.spent += cost * len(packets)
+            await datalink.send_circuit(route, packets, done, argument)
+            return
+        for offset, part, last in fragments(areas, length, MAX_DATA):
+            if fetch is not None:
+                await fetch.arrived(min(offset + MAX_DATA, length))
+            door.spent += cost
+            header = pack(_DATAGRAM, self.number, destination, last, mailbox, number, length, offset)
+            await datalink.send(route, header, part, bool(last) or fetch is not None, done if last else None, argument)
 
     async def _way(self, cabs):
         """Route and stream to a CAB or to several."""
@@ -275,7 +276,7 @@ class Datagram:
         box = self.mailbox(mailbox)
         message = await box.reserve(length)
         try:
-            if isinstance(data, (bytes, bytearray, memoryview)):
+            if isinstance(data, _BYTES):
                 message.write(data)
             else:
                 offset = 0
@@ -300,7 +301,7 @@ class Datagram:
         if destination != self.number and destination != ANY_CAB:
             self.counters.misdelivered += 1
             return Answer.DISCARD
-        if source in (self.number, ANY_CAB):
+        if source == self.number or source == ANY_CAB:
             self.counters.malformed += 1
             return Answer.DISCARD
         self._last = flags & LAST_FRAGMENT

@@ -89,6 +89,7 @@ class Software:
         self.seen.append(("alarm", now))
 
     async def interrupt(self, pending=None):
+        """The handler; it returns now and then that level 0 need not hear of it."""
         assert (pending is None) == (not self.first)
         if pending is None:
             pending = await self.door.read(REG["IRQ_PENDING"].address)
@@ -98,6 +99,9 @@ class Software:
             await self.settled("handler")
         await self.alarm(self.random.choice((5, 30, 200)))
         await self.settled("handler")
+        alone = not self.random.randrange(3)
+        self.seen.append(("returns", alone))
+        return alone
 
     async def settled(self, tag):
         """A random operation, and an error of a store heard of."""
@@ -168,3 +172,4 @@ def test_the_engine_does_what_the_reference_does_at_every_edge(tmp_path, seed):
     assert software.seen == seen
     assert seen[-1][0] == "end"
     assert any(item[0] == "interrupt" for item in seen) and any("refused" in item for item in seen)
+    assert {("returns", True), ("returns", False)} <= set(seen)

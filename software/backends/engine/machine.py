@@ -24,8 +24,8 @@ __all__ = ["EngineMachine"]
 _PAUSE, _RESUME, _INTERRUPT = int(Code.PAUSE), int(Code.RESUME), int(Code.INTERRUPT)
 _BOARD = int(Word.BOARD)
 _UNTIL, _FOREVER = int(Word.UNTIL), 2**63 - 1
-#: BOARD, LEVEL, RESULT and NUMBER of the exchange.
-_TURN = Struct("4q")
+#: BOARD, LEVEL, RESULT, NUMBER and LENGTH of the exchange.
+_TURN = Struct("5q")
 _NOTHING, _NUMBER, _BYTES = int(Result.NOTHING), int(Result.NUMBER), int(Result.BYTES)
 
 
@@ -156,44 +156,46 @@ class EngineMachine:
         """Runs until ``stop()`` is true, simulated time reaches ``until_ps``, or all is quiet
         (``software.machine``)."""
         engine = self.engine
-        exchange = engine.exchange
+        exchange, go, answer = engine.exchange, engine.go, engine.answer
         runners = self._runners
         plans = self._plans
+        until = _FOREVER if until_ps is None else until_ps
+        told = None
         while True:
             if stop():
                 return STOPPED
-            limit = until_ps
-            if plans and (limit is None or plans[0][0] < limit):
+            limit = until
+            if plans and plans[0][0] < limit:
                 limit = plans[0][0]
-            exchange[_UNTIL] = _FOREVER if limit is None else limit
-            code = engine.go()
-            while code == _PAUSE:
-                engine.pause()
-                code = engine.go()
+            if limit != told:
+                exchange[_UNTIL] = told = limit
+            code = go()
             if code == _RESUME or code == _INTERRUPT:
-                board, level, result, value = _TURN.unpack_from(exchange)
+                board, level, result, value, length = _TURN.unpack_from(exchange)
                 runner = runners[board]
-                door = runner.door
                 try:
                     if code == _INTERRUPT:
-                        last = runner.begin()
+                        words = runner.begin()
                     elif result == _BYTES:
-                        last = runner.step(level, engine.bytes())
+                        words = runner.step(level, engine.bytes(length))
                     elif result == _NUMBER:
-                        last = runner.step(level, value)
+                        words = runner.step(level, value)
                     elif result == _NOTHING:
-                        last = runner.step(level)
+                        words = runner.step(level)
                     else:
-                        last = runner.step(level, None, self._bus_error())
-                    words, data = door.take_words()
-                    if last is not None:
-                        words += last
-                    engine.answer(words, data)
+                        words = runner.step(level, None, self._bus_error())
+                    answer(words)
+                    door = runner.door
+                    if door.blocks:
+                        engine.answer_blocks(door.blocks)
+                        door.blocks = bytearray()
                     if door.attached_anew:
                         self._attach(board, door)
                 except BaseException:
                     engine.halt(board)
                     raise
+            elif code == _PAUSE:
+                engine.pause()
             elif code == Code.TIME or code == Code.QUIET:
                 if not plans or code == Code.QUIET and not patient:
                     return TIME if code == Code.TIME else QUIET

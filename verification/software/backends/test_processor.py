@@ -198,6 +198,25 @@ def test_wait_ends_at_once_if_a_handler_has_run_since_the_software_was_resumed()
     assert log == ["handler", ("main", 5)]
 
 
+def test_a_handler_that_returns_true_ends_no_wait():
+    async def main(door, log):
+        await door.wait()
+        log.append(("main", await door.now()))
+        door.spend(10)
+        await door.wait()
+        log.append(("main", await door.now()))
+
+    async def handler(door, log):
+        log.append(("handler", await door.now()))
+        return len(log) in (1, 4)
+
+    processor, log = processor_of(main, handler)
+    board = Board()
+    board.irq = {3, 7, 12, 40}
+    board.run(processor, 50)
+    assert log == [("handler", 3), ("handler", 7), ("main", 7), ("handler", 12), ("handler", 40), ("main", 40)]
+
+
 def test_close_runs_what_the_software_wants_done_at_its_end():
     async def main(door, log):
         try:
