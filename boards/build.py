@@ -142,7 +142,7 @@ def _synthesis(found, progress):
     """Yosys: the kept netlist, and the number of each kind of cell."""
     flow = _flow(found)
     script = (
-        f"read_rtlil {NAME}.il; {flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
+        f"read_rtlil {NAME}.il\n{flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
     )
 
     def make_netlist(directory):

