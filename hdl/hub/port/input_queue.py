@@ -116,8 +116,7 @@ class InputQueue(wiring.Component):
         address = Signal(bits)
         commits = Signal()
         reads = Signal()
-        # Whether the room is n + 1 entries; without any room the queue is full.
-        short = [self.full, *(unread == self.capacity - 1 - n for n in range(1, COMMAND_LENGTH + 1))]
+        short = [unread == self.capacity - 1 - n for n in range(1, COMMAND_LENGTH + 1)]  # the room is n entries
         level = unread
         if len(unread) > LEVEL_BITS:
             level = Cat(unread[: LEVEL_BITS - 1], unread[LEVEL_BITS - 1 :].any())
@@ -137,7 +136,7 @@ class InputQueue(wiring.Component):
             self.empty.eq(~self.valid & ~some),
             self.level.eq(level),
             # When room is short, one entry has been read already.
-            self.tight.eq(self.full | Cat(short[1:COMMAND_LENGTH]).any()),
+            self.tight.eq(self.full | Cat(short[:-1]).any()),
         ]
         with m.If(commits):
             m.d.sync += low.eq(behind)
@@ -150,8 +149,9 @@ class InputQueue(wiring.Component):
         m.d.sync += [
             unread.eq(Mux(commits, unread + step, unread - reads)),
             some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
-            # A comparison of ``unread`` would be 2 levels of logic more in front of what becomes of a symbol.
-            self.full.eq(~self.clear & Mux(commits, Array(short)[step], self.full & ~reads)),
+            # It gets full by one entry or by four: there is room for four when two are committed. A comparison behind
+            # the register would be 2 levels of logic more in front of what becomes of a symbol.
+            self.full.eq(~self.clear & ~reads & Mux(commits, Mux(four, short[3], short[0]), self.full)),
         ]
         with m.If(self.clear):
             m.d.sync += [unread.eq(Mux(commits, self.amount, 0)), self.valid.eq(0), next_read.eq(Cat(low, high))]
