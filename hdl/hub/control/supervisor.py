@@ -32,8 +32,6 @@ _PULSES = (
     "reset_queue",
     "closed",
     "vacate",
-    "lock",
-    "locker",
     "ready_set",
     "ready_clear",
     "hello_ask",
@@ -264,8 +262,9 @@ class Supervisor(wiring.Component):
         m.d.sync += s.acts.eq(s.step[1] & s.known & ~s.is_bad & ~s.disabled)
 
     def _act_on_ports(self, m, s):
-        """Step 2: what the command does to the port that it names. Pulses come in step 3."""
-        m.d.sync += [pulse.eq(0) for pulse in s.pulses.values()]
+        """Step 2: what the command does to the port that it names. Pulses come in step 3. The masks of the locks stand
+        in registers, since they change many bits at once."""
+        m.d.sync += [pulse.eq(0) for pulse in (*s.pulses.values(), self.lock, self.locker)]
         with m.If(s.acts):
             with m.If(s.is_(Op.DISABLE_REPLY)):
                 self._switch(m, s, self.enabled, 0)
@@ -278,14 +277,14 @@ class Supervisor(wiring.Component):
             with m.If(s.is_(Op.RESET_QUEUE_REPLY)):
                 self._does(m, s, "reset_queue")
             with m.If(s.is_(Op.RESET_PORT_REPLY)):
-                self._does(m, s, "reset_queue", "closed", "vacate", "lock", "ready_set", "hello_ask")
+                self._does(m, s, "reset_queue", "closed", "vacate", "ready_set", "hello_ask")
+                m.d.sync += self.lock.eq(s.place)
             with m.If(s.is_(Op.FORCE_CONNECTION_REPLY)):
                 with m.If(~s.force | ~s.mine):
                     self._does(m, s, "closed")
                 m.d.sync += s.connects.eq(s.force & ~s.mine)
             with m.If(s.is_(Op.FORCE_LOCK_REPLY)):
-                self._does(m, s, "lock")
-                m.d.sync += s.pulses["locker"].eq(s.force)
+                m.d.sync += [self.lock.eq(s.place), self.locker.eq(Mux(s.force, s.giver, 0))]
             with m.If(s.is_(Op.FORCE_READY_REPLY)):
                 m.d.sync += [s.pulses["ready_set"].eq(s.force), s.pulses["ready_clear"].eq(~s.force)]
             with m.If(s.is_(Op.ALLOW_SUPERVISOR_REPLY)):
@@ -322,10 +321,9 @@ class Supervisor(wiring.Component):
         m.d.comb += [
             *(
                 getattr(self, name).eq(Mux(pulses[name], s.place, 0))
-                for name in ("reset_queue", "closed", "lock", "ready_set", "ready_clear", "hello_ask")
+                for name in ("reset_queue", "closed", "ready_set", "ready_clear", "hello_ask")
             ),
             *(getattr(self, name).eq(Mux(pulses["vacate"], s.place, 0)) for name in ("close_mine", "release")),
-            self.locker.eq(Mux(pulses["locker"], s.giver, 0)),
             *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
             self.offset.eq(s.param),
             self.clear.eq(s.param),
