@@ -83,10 +83,11 @@ async def a_reset_of_one_cycle_ends_all_locks(dut):
     """docs/hub.md, "Reset hub": whoever holds them, and whatever changes just then."""
     lockstep = Lockstep(dut, ["change", "who", "give_back", "release"])
     await lockstep.start()
-    for _ in range(20):
+    for releases in (0.01, 0.3) * 10:
         model = Model(SIZES[inside()])
-        await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.01), model, 3 * model.ports))
-        await lockstep.reset()
+        choose = stimulus(1, releases)
+        await lockstep.follow(model.step, in_each_cycle(choose, model, 3 * model.ports))
+        await lockstep.reset(choose(model))
         model = Model(SIZES[inside()])
         await lockstep.follow(model.step, in_each_cycle(stimulus(0, 0), model, 2))
 

@@ -137,6 +137,8 @@ async def sends_in_the_order_of_precedence(dut):
         (1, 0, 0.3, 0.1),
     ):
         await lockstep.follow(model.step, in_each_cycle(stimulus(push, take, ready, reply), model, 600))
+    # Connections that end just when a close all would end them.
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.5, 0.1, 0.1, ended=0.3), model, 600))
     await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0), model, 100))
     assert lockstep.pin("busy") == 0 and model.idle
     assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {
@@ -144,6 +146,18 @@ async def sends_in_the_order_of_precedence(dut):
         "start wins",
         "cleared",
     } <= model.seen.keys()
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_reset_of_one_cycle_leaves_nothing_to_send(dut):
+    """docs/hub.md, "Reset hub": whatever waits then, and comes just then."""
+    lockstep, model = await start(dut)
+    for _ in range(20):
+        await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.2, 0.3, 0.3), model, 40))
+        await lockstep.reset(stimulus(1, 0.2, 0.3, 0.3)(model))
+        model = Model()
+        await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0), model, 10))
+        assert not model.sent
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
