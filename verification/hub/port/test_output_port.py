@@ -138,7 +138,7 @@ async def sends_in_the_order_of_precedence(dut):
     ):
         await lockstep.follow(model.step, in_each_cycle(stimulus(push, take, ready, reply), model, 600))
     # Connections that end just when a close all would end them.
-    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.5, 0.02, 0.02, ended=0.3), model, 600))
+    await lockstep.follow(model.step, in_each_cycle(stimulus(1, 0.5, 0.02, 0.02, ended=0.3), model, 3000))
     await lockstep.follow(model.step, in_each_cycle(stimulus(0, 1, 0, 0), model, 100))
     assert lockstep.pin("busy") == 0 and model.idle
     assert {Control.START, Control.READY, Control.REPLY} < set(model.sent) and {
