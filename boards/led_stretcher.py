@@ -27,7 +27,7 @@ class LedStretcher(wiring.Component):
 
     Timing
     ------
-    ``light`` is 1 from the cycle behind the event on.
+    ``light`` is 1 from the second cycle behind the event on.
 
     Raises
     ------
@@ -44,7 +44,10 @@ class LedStretcher(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         left = Signal(self.bits)
-        with m.If(self.event):
+        # What happens may be known late in a cycle, and the counter has many bits.
+        happened = Signal()
+        m.d.sync += happened.eq(self.event)
+        with m.If(happened):
             m.d.sync += [self.light.eq(1), left.eq(-1)]
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)

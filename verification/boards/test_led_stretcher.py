@@ -15,12 +15,12 @@ BITS = 4
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def it_is_on_for_as_long_as_it_says_after_the_last_event(dut):
-    """On from the cycle behind an event, for 2**bits cycles."""
+    """On from the second cycle behind an event, for 2**bits cycles."""
     await begin(dut, cycles=1, event=0)
-    since = None
+    since, next_event = None, False
     for _ in range(3000):
-        event = random.random() < random.choice([0.01, 0.1])
-        dut.event.value = event
+        event, next_event = next_event, random.random() < random.choice([0.01, 0.1])
+        dut.event.value = next_event
         await FallingEdge(dut.clk)
         since = 0 if event else None if since is None else since + 1
         assert int(dut.light.value) == (since is not None and since < 2**BITS), since
