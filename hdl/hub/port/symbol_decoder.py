@@ -209,8 +209,8 @@ class SymbolDecoder(wiring.Component):
             s.named.eq(coming == self.hub_id),
             s.for_all.eq(coming == ANY_HUB),
             s.closes.eq(coming == Op.CLOSE_ALL),
+            s.void.eq(s.void_next),
         ]
-        m.d.sync += s.void.eq(s.void_next)
         with m.If(self.kind.command):
             m.d.sync += s.spoiled.eq(self.tight)
         with m.If(s.data & (s.place == 1)):

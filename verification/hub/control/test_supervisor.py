@@ -254,6 +254,9 @@ async def carries_out_every_supervisor_command(dut):
         for op in (*ABOUT_PORTS, *FORCED):
             for force in (0, FORCE) if op in FORCED else (0,):
                 await environment.give((op, force | port, giver, op == Op.DISABLE_REPLY, *environment.draw()[4:]))
+        await environment.give((Op.ENABLE_REPLY, port, *environment.draw()[2:]))
+        for mine in (True, False):
+            await environment.give((Op.FORCE_CONNECTION_REPLY, FORCE | port, giver, mine, *environment.draw()[4:]))
     for op in COMMANDS:
         assert {error for seen, error in environment.model.seen if seen == op} == possible[op], BY_OPCODE[op].name
 
