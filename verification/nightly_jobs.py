@@ -63,13 +63,16 @@ def _mutation(folder, *groups):
         )
 
 
-def _sizes(ports, minutes):
-    """The bench of the HUB with so many ports, in both profiles."""
+def _sizes(ports, minutes, profile=""):
+    """The bench of the HUB with so many ports, in both profiles or in one of them."""
     return Job(
-        f"hub-{ports}",
-        f"every claim about the HUB with {ports} ports, both profiles",
+        f"hub-{ports}{profile and '-'}{profile}",
+        f"every claim about the HUB with {ports} ports, {f'profile {profile}' if profile else 'both profiles'}",
         minutes,
-        _tests(f"hub/test_hub.py::test_hub[{ports} ports ", f"hub/test_latency.py::test_latency[{ports} ports "),
+        _tests(
+            f"hub/test_hub.py::test_hub[{ports} ports {profile}",
+            f"hub/test_latency.py::test_latency[{ports} ports {profile}",
+        ),
     )
 
 
@@ -93,7 +96,9 @@ JOBS = (
     _sizes(8, 3),
     _sizes(16, 5),
     _sizes(64, 30),
-    _sizes(128, 55),
+    # Each simulation has 22 Mbyte of code, so two at once would want more than the cache of the processor.
+    _sizes(128, 40, "prototype"),
+    _sizes(128, 40, "modern"),
     Job(
         "fuzz",
         "20 million symbols to a HUB of 16 ports in each profile",
@@ -103,7 +108,7 @@ JOBS = (
     Job(
         "fuzz-sizes",
         "legal traffic and noise on HUBs of 2, 3, 5, 8, 64 and 128 ports, both profiles",
-        20,
+        12,
         _tests("hub/test_fuzz.py::test_hubs_of_all_sizes_work", "hub/test_parameters.py", "hub/test_reference.py"),
     ),
     Job(
@@ -204,7 +209,7 @@ JOBS = (
         6,
         _tests("software/ipsc2/", "cli/test_machines.py"),
     ),
-    Job("soak", "all transports under faults, on fast boards and on RTL boards", 40, _tests("software/test_soak.py")),
+    Job("soak", "all transports under faults, on fast boards and on RTL boards", 25, _tests("software/test_soak.py")),
     Job(
         "protocols",
         "transports, discovery, recovery, storms of faults: many seeds, and on the engine",

@@ -329,8 +329,8 @@ void VmeMaster::start() {
 std::uint32_t VmeMaster::edge(const Write& write, const VmeLines& seen, std::uint8_t bgin_n, std::uint32_t data,
                               bool given, std::uint32_t word) {
     // Nothing to do, nothing to answer.
-    if (!busy_ && !parked_ && state_ == State::IDLE && !done_ && !requester_.owns() && !driven_.br && !driven_.bbsy &&
-        seen.bgin_n == 0xF && bgin_n == 0xF && !entries_.level() && left_ == GRANT - 1) {
+    if (!busy_ && !parked_ && state_ == State::IDLE && !done_ && requester_.rests() && seen.bgin_n == 0xF &&
+        bgin_n == 0xF && !entries_.level() && left_ == GRANT - 1) {
         answers_ = false;
         return work(write, false, {}, false, false, 0);
     }

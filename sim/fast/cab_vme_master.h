@@ -33,6 +33,8 @@ class VmeRequester {
     // `seen`: the lines behind their synchronisers; `bgin_n`: the line itself.
     void edge(const VmeLines& seen, std::uint8_t bgin_n, bool wanted, VmeDriven& driven);
     bool owns() const { return owner_; }
+    // Nothing is under way, and nothing will be by itself.
+    bool rests() const { return state_ == State::IDLE && !unseen_ && !onward_ && !onward_first_ && !onward_seen_; }
 
   private:
     enum class State : std::uint8_t { IDLE, REQUEST, TAKE, OWN };

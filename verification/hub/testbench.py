@@ -214,6 +214,23 @@ class Testbench:
         assert hub == HUB and reply_op | REPLY == op | REPLY, f"{got[0]} answers {op:#04x} {param}"
         return bool(reply_op & REPLY), value
 
+    async def ask_all(self, questions):
+        """Sends commands that want replies: ``questions`` ({port: [(op, param)]}), the ports at once and one behind the
+        other at each; returns [(done, value)] for each port in their order."""
+        before = {port: len(self.replies(port)) for port in questions}
+        for port, asked in questions.items():
+            for op, param in asked:
+                self.order(port, op, param)
+        await self.drain()
+        answers = {}
+        for port, asked in questions.items():
+            got = self.replies(port)[before[port] :]
+            assert [(frame[0] | REPLY, frame[1]) for frame in got] == [(op | REPLY, HUB) for op, _ in asked], (
+                f"port {port}: {got} answers {[(f'{op:#04x}', param) for op, param in asked]}"
+            )
+            answers[port] = [(bool(op & REPLY), value) for op, _, value in got]
+        return answers
+
     async def done(self, port, op, param):
         """As ``ask``, for what must be done; returns the value."""
         done, value = await self.ask(port, op, param)
@@ -313,11 +330,12 @@ class Testbench:
         """Ends a claim: drained, no connection and no lock left, all ready bits 1, fresh connections work; the model
         judges what happened."""
         await self.drain()
-        for port in range(self.ports):
-            assert await self.owner(port) is None, f"output {port} is still taken"
-            assert not self.has("locks") or await self.locker(port) is None, f"output {port} is still locked"
-            await self.errors(port)
-        await self.drain()
+        everyone = range(self.ports)
+        ops = [Op.STATUS_OUTPUT, *[Op.STATUS_LOCK] * self.has("locks")]
+        for port, values in (await self.ask_all({port: [(op, port) for op in ops] for port in everyone})).items():
+            assert values == [(True, 0)] * len(ops), f"output {port} is still taken or locked: {values}"
+        errors = await self.ask_all({(port + 1) % self.ports: [(Op.STATUS_ERRORS, port)] for port in everyone})
+        assert all(done for ((done, _),) in errors.values())
         for port in range(self.ports):
             target = (port + 1) % self.ports
             stream = [*command(Op.TEST_OPEN_RETRY, HUB, target), *packet([port, 0xEE]), *CLOSE_ALL]

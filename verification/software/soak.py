@@ -27,12 +27,12 @@ LIMIT_PS = 120 * 10**12
 OPTIONS = Options()
 LONG = {
     "stream": StreamOptions(silence_us=PATIENCE_US, connect_us=PATIENCE_US),
-    "request": RequestOptions(timeout_us=PATIENCE_US, attempts=1000),
+    "request": RequestOptions(timeout_us=PATIENCE_US, attempts=1000, keep_us=PATIENCE_US),
     "multicast": MulticastOptions(timeout_us=PATIENCE_US),
 }
 PORT, SERVICE, MAILBOX = 7, 5, 100
 #: us after which all that is kept for peers that might ask again has been given up.
-SETTLE_US = 1_500_000
+SETTLE_US = PATIENCE_US + 1_500_000
 #: us after which all servers are there.
 BEGIN_US = 1000
 HEAD = 6

@@ -243,14 +243,15 @@ async def status_output_tells_which_input_is_connected(tb):
         owners[port] = source
         tb.order(source, Op.OPEN_RETRY, port)
     await tb.drain()
-    for reader in range(tb.ports):
-        for port, owner in owners.items():
-            assert await tb.ask(reader, Op.STATUS_OUTPUT, port) == (True, STATUS_IN_USE | owner)
+    everyone = [(Op.STATUS_OUTPUT, port) for port in owners]
+    expected = [(True, STATUS_IN_USE | owner) for owner in owners.values()]
+    assert await tb.ask_all({reader: everyone for reader in owners}) == {reader: expected for reader in owners}
     for source in range(tb.ports):
         tb.send(source, CLOSE_ALL)
     await tb.drain()
-    for port in owners:
-        assert await tb.ask(port, Op.STATUS_OUTPUT, port) == (True, 0)
+    assert await tb.ask_all({port: [(Op.STATUS_OUTPUT, port)] for port in owners}) == {
+        port: [(True, 0)] for port in owners
+    }
     await tb.finish()
 
 

@@ -66,6 +66,12 @@ def test_a_refused_word_is_told_a_cycle_later_to_strobes_that_are_there_when_it_
     lockstep("vmecab", 2045998857, 210_000)
 
 
+def test_a_grant_that_goes_on_is_over_before_the_board_asks_for_the_bus():
+    """Though nothing else is under way meanwhile: in cycle 190,206 of this run the CPU's access to the bus comes long
+    behind the grant."""
+    lockstep("vmecab", 442348778, 195_000)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["cab", "vmecab"])
 def test_both_show_the_same_in_every_cycle_of_a_long_run(kind):
