@@ -36,7 +36,7 @@ class _Signals:
         self.place = Signal(range(COMMAND_LENGTH))
         self.at_id = Signal()  # the HUB ID of a command comes next
         self.at_last = Signal()  # the symbol that completes a command comes next
-        self.completes = Signal(reset_less=True)  # a byte, if it comes next, completes a command that was not forgotten
+        self.completes = Signal()  # a byte, if it comes next, completes a command that was not forgotten
         self.outside = Signal(init=1)  # neither a command nor a reply is under way
         self.data = Signal()  # the symbol is a byte of no reply
         self.inside = Signal()  # and one of a command
@@ -48,8 +48,8 @@ class _Signals:
         self.flushes = Signal(reset_less=True)  # the command is a flush
         self.closes = Signal(reset_less=True)  # if the symbol is an opcode: it is that of a close all
         # The HUB ID comes next, and the command is for this HUB: if the ID is this HUB's; if it is ANY_HUB.
-        self.if_named = Signal(reset_less=True)
-        self.if_for_all = Signal(reset_less=True)
+        self.if_named = Signal()
+        self.if_for_all = Signal()
         self.for_us = Signal()  # the symbol, if it is a byte, is an ID that makes the command one for this HUB
         # Of a command whose ID has arrived:
         self.ours = Signal(reset_less=True)  # it is for this HUB

@@ -215,6 +215,23 @@ async def sorts_whatever_arrives(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def a_symbol_may_come_in_the_first_cycle_behind_a_reset(dut):
+    """docs/hub.md, "Reset hub": nothing is left of what was under way, and the symbol is not taken for a part of it."""
+    lockstep, model, collector = await start(dut)
+    hub = model.hub
+    for opcode in (Op.OPEN, FOR_ANY[0], Op.CLOSE_ALL):
+        for byte in (hub, ANY_HUB, 0x55):
+            for place in range(4):
+                await compare(lockstep, model, collector, command(opcode, hub, 0x66)[:place])
+                await lockstep.reset({"hub_id": hub, "coming": byte, "enabled": 1})
+                model, collector = Model(), Collector()
+                model.hub = hub
+                inputs = {"hub_id": hub, "symbol": byte, "kind": kind(byte, True), "enabled": 1}
+                collector.step(*await lockstep.step(inputs, model.step(byte, 4, True, False), Collector.OUTPUTS))
+                assert collector.visible == model.visible == [byte]
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def drops_what_finds_no_room(dut):
     """docs/hub.md: a symbol that finds the queue full is dropped and counted; a command needs room for all four of
     its symbols."""
