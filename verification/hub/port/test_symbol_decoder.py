@@ -219,10 +219,11 @@ async def a_symbol_may_come_in_the_first_cycle_behind_a_reset(dut):
     """docs/hub.md, "Reset hub": nothing is left of what was under way, and the symbol is not taken for a part of it."""
     lockstep, model, collector = await start(dut)
     hub = model.hub
-    for opcode in (Op.OPEN, FOR_ANY[0], Op.CLOSE_ALL):
+    begun = [command(opcode, hub, 0x66) for opcode in (Op.OPEN, FOR_ANY[0], Op.CLOSE_ALL)]
+    for frame in (*begun, reply(Op.OPEN, 1, 2)):
         for byte in (hub, ANY_HUB, 0x55):
             for place in range(4):
-                await compare(lockstep, model, collector, command(opcode, hub, 0x66)[:place])
+                await compare(lockstep, model, collector, frame[:place])
                 await lockstep.reset({"hub_id": hub, "coming": byte, "enabled": 1})
                 model, collector = Model(), Collector()
                 model.hub = hub
