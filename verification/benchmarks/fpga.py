@@ -32,7 +32,17 @@ from .harness import HARNESS, harness
 from .levels import levels
 from .outcome import NotInstalled
 
-__all__ = ["Area", "Measured", "OPTIONS", "Placed", "cells_of_modules", "levels_of", "measure", "versions"]
+__all__ = [
+    "Area",
+    "Measured",
+    "OPTIONS",
+    "Placed",
+    "cells_of_modules",
+    "levels_of",
+    "measure",
+    "synthesis",
+    "versions",
+]
 
 #: Ways to synthesise for an ECP5, as yosys' options; another FPGA has only the default. "few-levels" is how ``nectar
 #: build`` does it.
@@ -87,7 +97,7 @@ class Measured:
         return min(self.runs, key=lambda run: abs(run.mhz - self.mhz)).path
 
 
-def _synthesis(device, way, top):
+def synthesis(device, way, top):
     """Commands of yosys that synthesise ``top`` for a ``device`` in a ``way``, names of ``DEVICES`` and ``OPTIONS``."""
     before = f"{FEW_LEVELS}\n" if way == "few-levels" else ""
     return f"{before}{DEVICES[device].synthesis} {OPTIONS[way]} -top {top}"
@@ -99,7 +109,7 @@ class _Netlist:
 
     def __init__(self, text, top, way, device, progress):
         self._device = DEVICES[device]
-        script = f"read_verilog design.v\n{_synthesis(device, way, top)}; write_json netlist.json"
+        script = f"read_verilog design.v\n{synthesis(device, way, top)}; write_json netlist.json"
         self.name = digest(text, script, repr(sorted(versions(self._device.packages).items())))
         self._progress = progress
         named = ", ".join(dict.fromkeys(filter(None, (OPTIONS[way], "" if way == "nowidelut" else way))))
@@ -223,7 +233,7 @@ def cells_of_modules(text, top, options="nowidelut"):
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
         yosys(
-            f"read_verilog design.v\n{_synthesis('ecp5', options, top)} -noflatten; tee -q -o stat.json stat -json",
+            f"read_verilog design.v\n{synthesis('ecp5', options, top)} -noflatten; tee -q -o stat.json stat -json",
             directory,
         )
         modules = json.loads(Path(directory, "stat.json").read_text())["modules"]
@@ -251,7 +261,7 @@ def levels_of(text, top, *, options="nowidelut", boundary=True):
         text, top = text + harness(ports(text), top)[0], HARNESS
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
-        yosys(f"read_verilog design.v\n{_synthesis('ecp5', options, top)}; write_json netlist.json", directory)
+        yosys(f"read_verilog design.v\n{synthesis('ecp5', options, top)}; write_json netlist.json", directory)
         return levels(json.loads(Path(directory, "netlist.json").read_text()), top)
 
 

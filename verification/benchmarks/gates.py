@@ -16,7 +16,7 @@ from ...boards.tools import ToolError, yosys
 from ...compare.gates import TABLE, key
 from ...hdl.product import product
 from ...sim.machines import MACHINES, machine
-from .fpga import OPTIONS, versions
+from .fpga import OPTIONS, synthesis, versions
 from .outcome import NotInstalled
 
 __all__ = ["COMMAND", "cells", "table"]
@@ -30,8 +30,9 @@ def cells(text, top):
     versions(["pyosys"])
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "design.v").write_text(text)
-        script = f"read_verilog design.v; synth_ecp5 {OPTIONS['nowidelut']} -top {top}; tee -q -o stat.json stat -json"
-        yosys(script, directory)
+        yosys(
+            f"read_verilog design.v; {synthesis('ecp5', 'nowidelut', top)}; tee -q -o stat.json stat -json", directory
+        )
         (module,) = json.loads(Path(directory, "stat.json").read_text())["modules"].values()
     found = module["num_cells_by_type"]
     luts = found.get("LUT4", 0) + 2 * found.get("CCU2C", 0) + 4 * found.get("TRELLIS_DPR16X4", 0)

@@ -41,8 +41,6 @@ class InputQueueProof(wiring.Component):
         level, gone = spec.level, Signal(range(capacity + 1))
         place = Signal(range(COMMAND_LENGTH))  # of what is written, behind what is committed
         number = Signal(range(1, COMMAND_LENGTH + 1))  # of what is committed if this entry is
-        was_tight = Signal()  # since the last commit
-        m.d.sync += was_tight.eq(~queue.commit & (was_tight | queue.tight))
         m.d.comb += [
             queue.entry.eq(AnySeq(SYMBOL_BITS)),
             queue.offset.eq(AnySeq(queue.offset.shape())),
@@ -52,7 +50,7 @@ class InputQueueProof(wiring.Component):
             queue.write.eq(AnySeq(1)),
             queue.amount.eq(AnySeq(queue.amount.shape())),
             Assume(~queue.commit | (queue.amount == number)),
-            Assume(~queue.commit | (number == 1) | ~was_tight & ~queue.tight),
+            Assume(~queue.commit | (number == 1) | ~queue.tight | queue.clear),
             queue.commit.eq(
                 AnySeq(1) & queue.write & (number != 3) & Mux(queue.clear, number <= 2, level + number <= capacity)
             ),

@@ -39,7 +39,7 @@ class InputQueue(wiring.Component):
         is ``offset`` behind the next. ``first`` may come later in the cycle than ``offset``.
     commit : In(1)
         Only with ``write``: commits this entry and all places before it, 1, 2 or 4 in all. One entry only when not
-        ``full``. More entries only if the queue has not been ``tight`` since the last commit.
+        ``full``. More entries only when not ``tight``, or, two of them, with ``clear``.
     amount : In(range(1, 5))
         With ``commit`` 1 if ``first``, otherwise ``offset`` + 1. It may come earlier in the cycle than ``first``.
     full, tight : Out(1), Out(1)
@@ -149,12 +149,12 @@ class InputQueue(wiring.Component):
         m.d.sync += [
             unread.eq(Mux(commits, unread + step, unread - reads)),
             some.eq(commits | ~self.clear & (unread[1:].any() | unread[0] & ~reads)),
-            # It gets full by one entry or by four: there is room for four when two are committed. A comparison behind
-            # the register would be 2 levels of logic more in front of what becomes of a symbol.
+            # It gets full by one entry or by four, since two are committed only where there is room for four. A
+            # comparison behind the register would be 2 levels of logic more in front of what becomes of a symbol.
             self.full.eq(~self.clear & ~reads & Mux(commits, Mux(four, short[3], short[0]), self.full)),
         ]
         with m.If(self.clear):
-            m.d.sync += [unread.eq(Mux(commits, self.amount, 0)), self.valid.eq(0), next_read.eq(Cat(low, high))]
+            m.d.sync += [unread.eq(Mux(commits, self.amount[:2], 0)), self.valid.eq(0), next_read.eq(Cat(low, high))]
         with m.Else():
             m.d.sync += next_read.eq(next_read + reads)
             with m.If(read_port.en):
