@@ -146,6 +146,8 @@ def _row(run, ended):
 
 
 def _kept(folder, runs):
+    """What is said of the runs that are on the disk: the last may have been written just as the sweep ended."""
+    folder.read()
     if not folder.rows:
         return ""
     return f"; {len(folder.rows)} of {len(runs)} runs are kept in {folder.path}, and the same command goes on"

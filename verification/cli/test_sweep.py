@@ -238,6 +238,20 @@ def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_pa
     assert "it holds results of another version of the program" in nectar.refused(*command)
 
 
+def test_ctrl_c_tells_of_a_run_that_is_being_written(here, tmp_path, monkeypatch):
+    kept, sync = tmp_path / "results" / "runs.jsonl", os.fsync
+
+    def interrupted(file):
+        sync(file)
+        if kept.exists() and kept.read_text():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    done = here("sweep", here.program(NOTES), *FAST, "--set", "size=1,2", "-o", "results", "--workers", "1")
+    assert done.returncode == 130
+    assert "interrupted; 1 of 2 runs are kept in results, and the same command goes on" in done.stderr
+
+
 # -- what is refused ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "words, said",
