@@ -26,7 +26,7 @@ from ..cache import Cache
 from ..sim.build import compiler
 from ..sim.host import cores
 
-__all__ = ["IN_PIECES", "ModelError", "Recipe", "compiled", "verilator_home"]
+__all__ = ["IN_PIECES", "LARGE", "ModelError", "Recipe", "compiled", "verilator_home"]
 
 _VERILATOR = [
     "--cc",
@@ -66,6 +66,10 @@ _HEADERS = ["verilated.h", "verilated_dpi.h", "verilated_vpi.h", "verilated_syms
 #: Verilog of more characters than this is compiled in pieces: one of the long functions that Verilator makes of it
 #: takes the C++ compiler more time than a whole bench does. What is smaller takes longer in pieces.
 IN_PIECES = 500_000
+
+#: Verilog of more characters than this, as of a HUB of 64 ports, becomes more code than a core's cache holds, so that
+#: every cycle waits for memory.
+LARGE = 10_000_000
 
 
 #: What this process has found to agree with its seal: a precompiled header has 70 Mbyte.

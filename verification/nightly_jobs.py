@@ -95,9 +95,9 @@ JOBS = (
     ),
     _sizes(8, 3),
     _sizes(16, 5),
-    _sizes(64, 30),
-    # One after the other: a simulation has 22 Mbyte of code. A cycle took 1.1 ms, and 6 ms beside a second simulation
-    # and other work.
+    # One after the other: a simulation of so many ports is evaluated in two threads (``simulation``).
+    _sizes(64, 10, "prototype"),
+    _sizes(64, 10, "modern"),
     _sizes(128, 55, "prototype"),
     _sizes(128, 55, "modern"),
     Job(
