@@ -102,7 +102,7 @@ PROOFS = [
         },
         search=Attempt(lambda: InputSideProof(True, 24), mode="bmc", depth=9),
         faults={
-            "what passes the queue enters it, too": Fault(InputPort, "receiver.past", lambda was, s: 0),
+            "what passes the queue enters it, too": Fault(InputPort, "decoder.past", lambda was, s: 0),
             "a ready signal is asked for when a start arrives": Fault(
                 InputPort, "send_ready", lambda was, s: s.rx_kind.frame | s.halt
             ),

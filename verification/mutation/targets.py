@@ -100,7 +100,7 @@ TARGETS = {
         Target("hub/port/reply_buffer", "buffer", 5),
         Target("hub/port/skid_buffer", "skid buffer", 5),
         Target("hub/port/reply_sender", "sender", 5),
-        Target("hub/port/symbol_decoder", "receiver", 5),
+        Target("hub/port/symbol_decoder", "decoder", 5),
         Target("hub/reply_bus", "5 ports", 5),
         _cab("bus", "with window"),
         _cab("counter", "9 bits"),

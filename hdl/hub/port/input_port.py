@@ -137,7 +137,7 @@ class InputPort(wiring.Component):
     def elaborate(self, platform):
         """The parts, in the order in which symbols come to them; the events to count; the sum of errors."""
         m = Module()
-        m.submodules.receiver = SymbolDecoder()
+        m.submodules.decoder = SymbolDecoder()
         m.submodules.queue = self._queue
         m.submodules.head = self._head
         m.submodules.replies = ReplyBuffer()
@@ -157,31 +157,31 @@ class InputPort(wiring.Component):
 
     def _wire_decoder(self, m, s):
         """The decoder sorts the symbol in the input register, in the same cycle."""
-        receiver, queue = m.submodules.receiver, m.submodules.queue
+        decoder, queue = m.submodules.decoder, m.submodules.queue
         m.d.comb += [
-            s.clear.eq(receiver.flush | self.reset_queue),
-            receiver.hub_id.eq(self.hub_id),
-            receiver.enabled.eq(self.enabled),
-            receiver.coming.eq(self.coming),
-            receiver.symbol.eq(self.rx_symbol),
-            receiver.kind.eq(self.rx_kind),
-            receiver.discard.eq(self.reset_queue | self.expired),
-            receiver.full.eq(queue.full),
-            receiver.tight.eq(queue.tight),
-            self.ready_arrived.eq(receiver.ready),
+            s.clear.eq(decoder.flush | self.reset_queue),
+            decoder.hub_id.eq(self.hub_id),
+            decoder.enabled.eq(self.enabled),
+            decoder.coming.eq(self.coming),
+            decoder.symbol.eq(self.rx_symbol),
+            decoder.kind.eq(self.rx_kind),
+            decoder.discard.eq(self.reset_queue | self.expired),
+            decoder.full.eq(queue.full),
+            decoder.tight.eq(queue.tight),
+            self.ready_arrived.eq(decoder.ready),
         ]
         m.d.sync += s.halt.eq(s.clear)
 
     def _wire_queue(self, m, s):
         """The queue takes what the decoder gives, in the same cycle."""
-        receiver, queue = m.submodules.receiver, m.submodules.queue
+        decoder, queue = m.submodules.decoder, m.submodules.queue
         m.d.comb += [
-            queue.entry.eq(receiver.entry),
-            queue.offset.eq(receiver.offset),
-            queue.first.eq(receiver.first),
-            queue.amount.eq(receiver.amount),
-            queue.write.eq(receiver.write),
-            queue.commit.eq(receiver.commit),
+            queue.entry.eq(decoder.entry),
+            queue.offset.eq(decoder.offset),
+            queue.first.eq(decoder.first),
+            queue.amount.eq(decoder.amount),
+            queue.write.eq(decoder.write),
+            queue.commit.eq(decoder.commit),
             queue.clear.eq(s.clear),
             self.level.eq(queue.level),
         ]
@@ -216,48 +216,48 @@ class InputPort(wiring.Component):
         """With a bypass: from the queue, or past it, to the head. It takes one cycle.
 
         A complete command goes past the queue if the head is willing and nothing is in the way."""
-        receiver, queue, head = m.submodules.receiver, m.submodules.queue, m.submodules.head
+        decoder, queue, head = m.submodules.decoder, m.submodules.queue, m.submodules.head
         m.submodules.bypass = bypass = Bypass()
         m.d.comb += [
             bypass.symbol.eq(self.rx_symbol),
-            bypass.plain.eq(receiver.plain),
+            bypass.plain.eq(decoder.plain),
             bypass.oldest.eq(queue.oldest),
             bypass.oldest_valid.eq(queue.valid),
             bypass.empty.eq(queue.empty),
             bypass.clear.eq(s.clear),
             bypass.pop.eq(head.pop),
             queue.pop.eq(bypass.pop_queue),
-            receiver.past.eq(bypass.open),
-            receiver.taken.eq(head.way),
+            decoder.past.eq(bypass.open),
+            decoder.taken.eq(head.way),
             head.clean.eq(bypass.clean),
             head.entry.eq(bypass.entry),
             head.own.eq(bypass.own),
             head.valid.eq(bypass.valid),
-            head.offer.eq(receiver.own),
-            head.offered.op.eq(receiver.op),
+            head.offer.eq(decoder.own),
+            head.offered.op.eq(decoder.op),
             head.offered.param.eq(self.rx_symbol),
             s.waits.eq(~bypass.clean),
         ]
 
     def _wire_replies(self, m):
         """The bytes of replies that arrive, to their buffer in the same cycle."""
-        receiver, replies = m.submodules.receiver, m.submodules.replies
+        decoder, replies = m.submodules.decoder, m.submodules.replies
         m.d.comb += [
             replies.byte.eq(self.rx_symbol),
-            replies.place.eq(receiver.reply_place),
-            replies.strobe.eq(receiver.reply_strobe),
+            replies.place.eq(decoder.reply_place),
+            replies.strobe.eq(decoder.reply_strobe),
         ]
         wiring.connect(m, replies.source, wiring.flipped(self.reply_source))
 
     def _tell_events(self, m, s):
         """The events to count, in the cycle in which they happen."""
-        receiver, head, replies = m.submodules.receiver, m.submodules.head, m.submodules.replies
+        decoder, head, replies = m.submodules.decoder, m.submodules.head, m.submodules.replies
         events = {
             CounterId.PACKETS: head.start_left,
-            CounterId.RESERVED: receiver.reserved,
-            CounterId.OVERRUN: receiver.overrun,
-            CounterId.COMMAND_CUT: receiver.command_cut,
-            CounterId.REPLY_CUT: receiver.reply_cut,
+            CounterId.RESERVED: decoder.reserved,
+            CounterId.OVERRUN: decoder.overrun,
+            CounterId.COMMAND_CUT: decoder.command_cut,
+            CounterId.REPLY_CUT: decoder.reply_cut,
             CounterId.NO_CONNECTION: head.dropped,
             CounterId.NO_ROUTE: self.no_route,
             CounterId.REPLY_LOST: self.reply_lost | replies.lost,
@@ -266,17 +266,17 @@ class InputPort(wiring.Component):
         }
         for error, name in FAULTS.items():
             events[_COUNTER_OF[error]] = getattr(head, name)
-        events[CounterId.DISABLED] |= receiver.refused
+        events[CounterId.DISABLED] |= decoder.refused
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 
     def _sum_errors(self, m):
         """The sum of errors. The errors of a cycle are in registers in the next cycle, and in the sum in the cycle
         after. Returns these registers."""
-        receiver, head, replies = m.submodules.receiver, m.submodules.head, m.submodules.replies
+        decoder, head, replies = m.submodules.decoder, m.submodules.head, m.submodules.replies
         errors = (  # at most one of each line in a cycle
-            receiver.reserved | receiver.overrun | receiver.refused | replies.lost,
-            receiver.command_cut,
-            receiver.reply_cut,
+            decoder.reserved | decoder.overrun | decoder.refused | replies.lost,
+            decoder.command_cut,
+            decoder.reply_cut,
             head.dropped,
             Cat(getattr(head, name) for name in FAULTS.values()).any(),
             self.no_route | self.reply_lost,
@@ -293,10 +293,10 @@ class InputPort(wiring.Component):
 
     def _tell_state(self, m, s, fresh):
         """What the port holds, for the watchdog, and whether anything is under way."""
-        receiver, queue = m.submodules.receiver, m.submodules.queue
+        decoder, queue = m.submodules.decoder, m.submodules.queue
         head, replies = m.submodules.head, m.submodules.replies
         m.d.comb += [
-            self.held.eq(~queue.empty | s.waits | receiver.partial | head.holds),
+            self.held.eq(~queue.empty | s.waits | decoder.partial | head.holds),
             self.busy.eq(
                 self.rx_kind.as_value().any()
                 | ~queue.empty

@@ -60,7 +60,7 @@ class Model:
 
 
 class Writer:
-    """What a receiver does: symbols, commands of two or four entries, fragments; random pauses on both sides."""
+    """What a decoder does: symbols, commands of two or four entries, fragments; random pauses on both sides."""
 
     def __init__(self, write, pop, clear=0.0):
         self.write, self.pop, self.clear = write, pop, clear

@@ -20,7 +20,7 @@ PULSES = (*ERRORS, "ready", "reply_strobe", "plain", "own", "flush")
 
 
 class Model:
-    """The receiver's contract, told by frames: a frame is a list of the symbols that have arrived of it.
+    """The decoder's contract, told by frames: a frame is a list of the symbols that have arrived of it.
 
     ``visible`` is the content of the queue that the head may see, which the bench builds up from the component's
     outputs."""
@@ -102,7 +102,7 @@ class Model:
 
 
 class Collector:
-    """The queue that the receiver writes to."""
+    """The queue that the decoder writes to."""
 
     OUTPUTS = ("write", "entry", "offset", "first", "commit", "amount")
 
@@ -316,7 +316,7 @@ async def what_arrives_in_the_cycle_of_a_disabling_is_dropped(dut):
             await lockstep.step({"hub_id": model.hub}, {"partial": 0})
 
 
-bench = Bench(__name__, {"receiver": SymbolDecoder}, ports_only=True)
+bench = Bench(__name__, {"decoder": SymbolDecoder}, ports_only=True)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())

@@ -17,25 +17,25 @@ from .faults import Fault, with_fields
 from .proof import Attempt, Proof
 from .prove import look_into
 
-__all__ = ["PROOFS", "ReceiverProof"]
+__all__ = ["PROOFS", "SymbolDecoderProof"]
 
 _LAST = COMMAND_LENGTH - 1
 
 
-class ReceiverProof(wiring.Component):
-    """An input register and a receiver; any symbol arrives at any time, the port is enabled and disabled, what has come
+class SymbolDecoderProof(wiring.Component):
+    """An input register and a decoder; any symbol arrives at any time, the port is enabled and disabled, what has come
     of a command is to be discarded, and the queue is full when it likes."""
 
     def __init__(self):
-        self.receiver, self.register = SymbolDecoder(), InputRegister()
+        self.decoder, self.register = SymbolDecoder(), InputRegister()
         super().__init__({})
 
     def elaborate(self, platform):
         m = Module()
-        receiver, register = self.receiver, self.register
+        decoder, register = self.decoder, self.register
         m.submodules.register = look_into(register, platform)
-        m.submodules.receiver = look_into(receiver, platform)
-        probes = receiver.probes
+        m.submodules.decoder = look_into(decoder, platform)
+        probes = decoder.probes
 
         # The surroundings. What arrives is kept here, too, and sorted out by itself.
         enabled, symbol, heard, arrived = Signal(), Signal(SYMBOL_BITS), Signal(), Signal()
@@ -53,21 +53,21 @@ class ReceiverProof(wiring.Component):
                     register.looped,
                     register.loop_symbol,
                     register.loop_valid,
-                    receiver.discard,
-                    receiver.full,
-                    receiver.tight,
-                    receiver.past,
-                    receiver.taken,
+                    decoder.discard,
+                    decoder.full,
+                    decoder.tight,
+                    decoder.past,
+                    decoder.taken,
                 )
             ),
-            Assume(~receiver.full | receiver.tight & ~receiver.past),
+            Assume(~decoder.full | decoder.tight & ~decoder.past),
             enabled.eq(AnySeq(1)),
             register.enabled.eq(enabled),
-            receiver.enabled.eq(enabled),
-            receiver.hub_id.eq(AnyConst(8)),
-            receiver.coming.eq(register.coming),
-            receiver.symbol.eq(register.symbol),
-            receiver.kind.eq(register.kind),
+            decoder.enabled.eq(enabled),
+            decoder.hub_id.eq(AnyConst(8)),
+            decoder.coming.eq(register.coming),
+            decoder.symbol.eq(register.symbol),
+            decoder.kind.eq(register.kind),
         ]
 
         def comes(*codes):
@@ -111,15 +111,15 @@ class ReceiverProof(wiring.Component):
         spoiled, alive = Signal(), Signal()
         m.d.comb += [
             ours.eq(
-                (hub == receiver.hub_id) & (op != Op.CLOSE_ALL)
+                (hub == decoder.hub_id) & (op != Op.CLOSE_ALL)
                 | (hub == ANY_HUB) & Cat(op == row.op for row in COMMANDS if row.any_hub).any()
             ),
-            alive.eq(~spoiled & ~lost & ~receiver.discard),
+            alive.eq(~spoiled & ~lost & ~decoder.discard),
         ]
-        with m.If(receiver.discard):
+        with m.If(decoder.discard):
             m.d.sync += lost.eq(1)
         with m.If(command):
-            m.d.sync += [spoiled.eq(receiver.tight), lost.eq(0)]
+            m.d.sync += [spoiled.eq(decoder.tight), lost.eq(0)]
         with m.If(of_command & (place == 1)):
             m.d.sync += op.eq(symbol)
         with m.If(of_command & (place == 2)):
@@ -128,28 +128,28 @@ class ReceiverProof(wiring.Component):
         marked = Mux(op == Op.CLOSE_ALL, CLOSES | op, op)
 
         # What is in the queue behind all that is committed, and what becomes of it.
-        offset = Mux(receiver.first, 0, receiver.offset)
+        offset = Mux(decoder.first, 0, decoder.offset)
         loose = [Signal(SYMBOL_BITS, name=f"loose_{n}") for n in range(COMMAND_LENGTH)]
-        with m.If(receiver.write):
+        with m.If(decoder.write):
             for n, entry in enumerate(loose):
                 with m.If(offset == n):
-                    m.d.sync += entry.eq(receiver.entry)
+                    m.d.sync += entry.eq(decoder.entry)
         completes, flush, commits = Signal(), Signal(), Signal()
         m.d.comb += [
             completes.eq(enabled & of_command & (place == _LAST) & alive),
             flush.eq(
-                enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~receiver.discard
+                enabled & of_command & (place == _LAST) & ours & (op == Op.FLUSH_REPLY) & ~lost & ~decoder.discard
             ),
-            commits.eq(receiver.commit),
-            Assert(~commits | receiver.write & (receiver.amount == offset + 1)),
+            commits.eq(decoder.commit),
+            Assert(~commits | decoder.write & (decoder.amount == offset + 1)),
             Assert(
-                commits == (completes & ~(ours & receiver.taken) | flush | plain & ~receiver.full & ~receiver.past),
+                commits == (completes & ~(ours & decoder.taken) | flush | plain & ~decoder.full & ~decoder.past),
                 "whole commands and symbols outside of commands enter the queue, save those that go past it, and "
                 "nothing else",
             ),
         ]
         with m.If(commits & plain):
-            m.d.comb += Assert((offset == 0) & (receiver.entry == symbol), "a symbol enters as it is")
+            m.d.comb += Assert((offset == 0) & (decoder.entry == symbol), "a symbol enters as it is")
         with m.If(commits & ~plain & ours):
             m.d.comb += [
                 Assert(offset == 1),
@@ -157,7 +157,7 @@ class ReceiverProof(wiring.Component):
                     loose[0] == Cat(op[:OWN_OP_BITS], Const(OWN >> OWN_OP_BITS, 2)),
                     "a command for this HUB enters as two entries",
                 ),
-                Assert(receiver.entry == Cat(symbol[:8], op[OWN_OP_BITS])),
+                Assert(decoder.entry == Cat(symbol[:8], op[OWN_OP_BITS])),
             ]
         with m.If(commits & ~plain & ~ours):
             m.d.comb += [
@@ -166,43 +166,43 @@ class ReceiverProof(wiring.Component):
                     (loose[0] == Control.COMMAND)
                     & (loose[1] == marked)
                     & (loose[2] == hub)
-                    & (receiver.entry == symbol),
+                    & (decoder.entry == symbol),
                     "a command for others enters as it is, but for the mark of a close all",
                 ),
             ]
         under_way = (place != 0) & ~spoiled & ~lost
         m.d.comb += [
-            Assert(receiver.plain == plain),
-            Assert(receiver.own == (completes & ours & (op != Op.FLUSH_REPLY))),
-            Assert(~receiver.own | (receiver.op == op)),
-            Assert(receiver.flush == flush, "a flush is seen as it arrives, be there room for it or not"),
-            Assert(receiver.partial == under_way),
-            Assert(receiver.ready == ready, "every ready signal is told, and nothing else is one"),
-            Assert(receiver.reply_strobe == of_reply),
-            Assert(~of_reply | (receiver.reply_place == in_reply), "and so are the bytes of replies"),
-            Assert(receiver.reserved == reserved),
-            Assert(receiver.reply_cut == ((in_reply != 0) & (frame | command | reply | reserved))),
-            Assert(receiver.command_cut == ((place != 0) & (frame | command))),
+            Assert(decoder.plain == plain),
+            Assert(decoder.own == (completes & ours & (op != Op.FLUSH_REPLY))),
+            Assert(~decoder.own | (decoder.op == op)),
+            Assert(decoder.flush == flush, "a flush is seen as it arrives, be there room for it or not"),
+            Assert(decoder.partial == under_way),
+            Assert(decoder.ready == ready, "every ready signal is told, and nothing else is one"),
+            Assert(decoder.reply_strobe == of_reply),
+            Assert(~of_reply | (decoder.reply_place == in_reply), "and so are the bytes of replies"),
+            Assert(decoder.reserved == reserved),
+            Assert(decoder.reply_cut == ((in_reply != 0) & (frame | command | reply | reserved))),
+            Assert(decoder.command_cut == ((place != 0) & (frame | command))),
             Assert(
-                receiver.refused
+                decoder.refused
                 == (
                     arrived
                     & ~heard
                     & Cat(symbol == code for code in (Control.START, Control.COMMAND, Control.REPLY)).any()
                 )
             ),
-            Assert(~(receiver.overrun & commits) | flush),
-            Assert(~(plain & receiver.full) | receiver.overrun, "what finds no room is told of"),
+            Assert(~(decoder.overrun & commits) | flush),
+            Assert(~(plain & decoder.full) | decoder.overrun, "what finds no room is told of"),
             # What ties the model to the registers.
             Assert(probes.place == place),
             Assert(probes.outside == ((place == 0) & (in_reply == 0))),
             Assert(
                 ~byte
-                | (probes.named == (symbol[:8] == receiver.hub_id))
+                | (probes.named == (symbol[:8] == decoder.hub_id))
                 & (probes.for_all == (symbol[:8] == ANY_HUB))
                 & (probes.closes == (symbol[:8] == Op.CLOSE_ALL))
             ),
-            Assert(receiver.reply_place == in_reply),
+            Assert(decoder.reply_place == in_reply),
             Assert((place == 0) | (probes.spoiled == spoiled)),
             Assert(probes.void == lost),
             Assert(probes.completes == ((place == _LAST) & (in_reply == 0) & ~lost)),
@@ -229,11 +229,11 @@ class ReceiverProof(wiring.Component):
 _SOURCE = 'docs/wire.md, "Frames"; H15'
 PROOFS = [
     Proof(
-        "receiver",
+        "decoder",
         "it writes whole commands, and nothing into a full queue",
         _SOURCE,
-        holds={"receiver": Attempt(ReceiverProof)},
-        search=Attempt(ReceiverProof, mode="bmc", depth=9),
+        holds={"decoder": Attempt(SymbolDecoderProof)},
+        search=Attempt(SymbolDecoderProof, mode="bmc", depth=9),
         faults={
             "a fragment stays": Fault(
                 SymbolDecoder,
@@ -282,7 +282,7 @@ PROOFS = [
         "a disabled port hears nothing, and a reserved code is told",
         _SOURCE,
         holds={},
-        search=Attempt(ReceiverProof, mode="bmc", depth=5),
+        search=Attempt(SymbolDecoderProof, mode="bmc", depth=5),
         faults={
             "a disabled port hears": Fault(InputRegister, "enabled", lambda was, s: 1),
             "a reserved code is nothing": Fault(InputRegister, "kind", lambda was, s: with_fields(was, reserved=0)),
