@@ -198,7 +198,7 @@ class SymbolDecoderProof(wiring.Component):
             Assert(probes.outside == ((place == 0) & (in_reply == 0))),
             Assert(
                 ~byte
-                | (probes.named == (symbol[:8] == decoder.hub_id))
+                | (probes.own_id == (symbol[:8] == decoder.hub_id))
                 & (probes.for_all == (symbol[:8] == ANY_HUB))
                 & (probes.closes == (symbol[:8] == Op.CLOSE_ALL))
             ),
@@ -207,7 +207,7 @@ class SymbolDecoderProof(wiring.Component):
             Assert(probes.void == lost),
             Assert(probes.completes == ((place == _LAST) & (in_reply == 0) & ~lost)),
             Assert((place < 2) | (probes.op == op) & (probes.flushes == (op == Op.FLUSH_REPLY))),
-            Assert(probes.if_named == ((place == 2) & (op != Op.CLOSE_ALL))),
+            Assert(probes.if_own_id == ((place == 2) & (op != Op.CLOSE_ALL))),
             Assert(probes.if_for_all == ((place == 2) & Cat(op == row.op for row in COMMANDS if row.any_hub).any())),
             Assert(
                 (place != 3)
@@ -259,10 +259,10 @@ PROOFS = [
                 SymbolDecoder, "commit", lambda was, s: was & ~(s.last & s.ours & (s.spoiled | s.taken))
             ),
             "close all is taken out of the stream": Fault(
-                SymbolDecoder, "for_us", lambda was, s: s.named & s.at_id | s.for_all & s.if_for_all
+                SymbolDecoder, "for_us", lambda was, s: s.own_id & s.at_id | s.for_all & s.if_for_all
             ),
             "commands for others are taken out too": Fault(
-                SymbolDecoder, "for_us", lambda was, s: s.if_named | s.for_all & s.if_for_all
+                SymbolDecoder, "for_us", lambda was, s: s.if_own_id | s.for_all & s.if_for_all
             ),
             "a full queue takes a symbol": Fault(SymbolDecoder, "commit", lambda was, s: was | s.plain & ~s.past),
             "what goes past the queue enters it, too": Fault(

@@ -199,7 +199,7 @@ class Controller(wiring.Component):
         here = Signal(name=f"here_{i}")  # the decision of the cycle before is about the same output
         m.d.comb += [
             has.eq(s.opens[i] & mine),
-            here.eq(index == s.named),
+            here.eq(index == s.number),
             s.opened_here[i].eq(here & s.opens_now),
             s.locked_here[i].eq(here & s.locks_now),
             lasts.eq(
@@ -274,11 +274,11 @@ class Controller(wiring.Component):
             s.locking_now.eq(s.picked & s.takes_lock),
             s.opens_now.eq(s.opening_now.any()),
             s.locks_now.eq(s.locking_now.any()),
-            s.named.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
+            s.number.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
         ]
         m.d.sync += [
             s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
-            s.output.eq(s.named),
+            s.output.eq(s.number),
             s.opened.eq(s.opens_now),
             s.locked.eq(s.locks_now),
             s.output_before.eq(s.output),
@@ -300,12 +300,12 @@ class Controller(wiring.Component):
             op.eq(_chosen(s.decided, [request.op for request in self.request])),
             port.eq(one_hot_index(s.decided)),
             supervises.eq((s.picked & s.supervisor).any()),
-            self.place.eq(1 << s.named),
+            self.place.eq(1 << s.number),
             self.opened.eq(self.enter),
             self.entered_input.eq(port),
             order.request.op.eq(op),
             order.request.param.eq(
-                Cat(s.named, _chosen(s.decided, [request.param[bits:] for request in self.request]))
+                Cat(s.number, _chosen(s.decided, [request.param[bits:] for request in self.request]))
             ),
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),

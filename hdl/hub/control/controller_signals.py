@@ -59,7 +59,7 @@ class ControllerSignals:
         self.locking_now = Signal(ports)  # the same if it locks
         self.opens_now = Signal()
         self.locks_now = Signal()
-        self.named = Signal(bits)  # number of the output
+        self.number = Signal(bits)  # number of the output
         self.opened_here = Signal(ports)  # it opens the output that the request of this port names
         self.locked_here = Signal(ports)
         self.gave_up = Signal(ports)  # the watchdog has expired while the port was waiting

@@ -53,7 +53,7 @@ class _Signals:
         self.step = Signal(9)  # one-hot; 0 while no command is under way
 
         # What it asks for, from step 0 on.
-        self.named = Signal(7)  # number of the port that it names
+        self.number = Signal(7)  # number of the port that it names
         self.force = Signal()  # bit 7 of the parameter
 
         # From step 1 on.
@@ -222,9 +222,9 @@ class Supervisor(wiring.Component):
         op, param, place, giver = s.op, s.param, s.place, s.giver
         out = Signal()  # the named port does not exist
         m.d.comb += [
-            s.named.eq(param),
+            s.number.eq(param),
             s.force.eq((param & FORCE).any()),
-            out.eq(is_absent(s.named, self.ports)),
+            out.eq(is_absent(s.number, self.ports)),
         ]
         given = {one: Signal(name=f"gives_{one.name.lower()}") for one in _ALL}
         m.d.comb += [signal.eq(op[:7] == one & 0x7F) for one, signal in given.items() if one in self.known]
@@ -356,7 +356,7 @@ class Supervisor(wiring.Component):
             m.d.sync += self.finished_value.eq(s.error)
         with m.Else():
             with m.If(s.is_(*_FORCED)):
-                m.d.sync += self.finished_value.eq(s.named)
+                m.d.sync += self.finished_value.eq(s.number)
             with m.If(s.is_(Op.MONITOR_READ_REPLY)):
                 m.d.sync += self.finished_value.eq(shown)
 
@@ -365,7 +365,7 @@ class Supervisor(wiring.Component):
         end, give no OPENED."""
         m.d.comb += [
             self.decision.input.eq(one_hot_index(s.giver)),
-            self.decision.output.eq(s.named),
+            self.decision.output.eq(s.number),
             self.decision.kind.eq(Event.SUPERVISOR),
         ]
         with m.If(s.step[8]):

@@ -42,13 +42,13 @@ class _Signals:
         self.inside = Signal()  # and one of a command
 
         # The command.
-        self.named = Signal(reset_less=True)  # if the symbol is an ID: it is this HUB's
+        self.own_id = Signal(reset_less=True)  # if the symbol is an ID: it is this HUB's
         self.for_all = Signal(reset_less=True)  # if the symbol is an ID: it is ANY_HUB, which no HUB has as its own
         self.op = Signal(8, reset_less=True)
         self.flushes = Signal(reset_less=True)  # the command is a flush
         self.closes = Signal(reset_less=True)  # if the symbol is an opcode: it is that of a close all
         # The HUB ID comes next, and the command is for this HUB: if the ID is this HUB's; if it is ANY_HUB.
-        self.if_named = Signal()
+        self.if_own_id = Signal()
         self.if_for_all = Signal()
         self.for_us = Signal()  # the symbol, if it is a byte, is an ID that makes the command one for this HUB
         # Of a command whose ID has arrived:
@@ -191,7 +191,7 @@ class SymbolDecoder(wiring.Component):
             s.inside.eq(s.data & (s.place != 0)),
             s.hears.eq(self.enabled & ~self.discard),
             s.void_next.eq(~kind.command & (s.void | self.discard)),
-            s.for_us.eq(s.named & s.if_named | s.for_all & s.if_for_all),
+            s.for_us.eq(s.own_id & s.if_own_id | s.for_all & s.if_for_all),
             s.last.eq(kind.byte & s.completes & s.hears),
             self.own.eq(s.last & s.direct),
             self.flush.eq(s.last & s.ours & s.flushes),
@@ -206,7 +206,7 @@ class SymbolDecoder(wiring.Component):
         input register."""
         byte, coming = self.symbol[:8], self.coming[:8]
         m.d.sync += [
-            s.named.eq(coming == self.hub_id),
+            s.own_id.eq(coming == self.hub_id),
             s.for_all.eq(coming == ANY_HUB),
             s.closes.eq(coming == Op.CLOSE_ALL),
             s.void.eq(s.void_next),
@@ -242,7 +242,7 @@ class SymbolDecoder(wiring.Component):
             s.place.eq(next_place),
             s.at_id.eq(id_next),
             # Before the ID comes the opcode. Then there may be idles, replies and ready signals.
-            s.if_named.eq(id_next & Mux(s.at_id, s.if_named, ~s.closes)),
+            s.if_own_id.eq(id_next & Mux(s.at_id, s.if_own_id, ~s.closes)),
             s.if_for_all.eq(
                 id_next & Mux(s.at_id, s.if_for_all, Cat(byte == row.op for row in COMMANDS if row.any_hub).any())
             ),
