@@ -32,8 +32,8 @@ class FiberCrossing(wiring.Component):
 
     Timing
     ------
-    One symbol a cycle of the slower clock, each way; a symbol is some three cycles of each clock under way. Idles are
-    not passed on. Both clocks have to be reset together.
+    One symbol a cycle of the slower clock, each way; a symbol is some three cycles of each clock under way, and one
+    more of the board's on its way in. Idles are not passed on. Both clocks have to be reset together.
     """
 
     def __init__(self):
@@ -48,8 +48,6 @@ class FiberCrossing(wiring.Component):
             arriving.w_data.eq(fiber.rx.payload),
             arriving.w_en.eq(fiber.rx.valid & (fiber.rx.payload != Control.IDLE)),
             self.lost.eq(arriving.w_en & ~arriving.w_rdy),
-            board.rx.payload.eq(arriving.r_data),
-            board.rx.valid.eq(arriving.r_rdy),
             arriving.r_en.eq(1),
             leaving.w_data.eq(board.tx.payload),
             leaving.w_en.eq(board.tx.valid & (board.tx.payload != Control.IDLE)),
@@ -58,4 +56,6 @@ class FiberCrossing(wiring.Component):
             fiber.tx.valid.eq(leaving.r_rdy),
             leaving.r_en.eq(fiber.tx.ready),
         ]
+        # Whether a symbol is there takes a comparison, and a board looks at what comes before it has a register for it.
+        m.d.sync += [board.rx.payload.eq(arriving.r_data), board.rx.valid.eq(arriving.r_rdy)]
         return m

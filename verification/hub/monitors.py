@@ -14,9 +14,9 @@ from .streams import Sent, Violation, name
 __all__ = ["QUIET", "Endpoint", "Recording", "Agents", "always", "seven_of_eight", "randomly"]
 
 
-#: Cycles in which nothing moves, and cycles for each port, after which nothing will: an input may open all outputs in
-#: turn, ten cycles each in the slower profile.
-QUIET, QUIET_PORT = 100, 10
+#: Cycles in which nothing moves, and cycles for each command that has come, after which nothing will: an input may open
+#: all outputs in turn, ten cycles each in the slower profile.
+QUIET, QUIET_COMMAND = 100, 10
 #: What a port does not move by.
 _NOTHING = (None, int(Control.IDLE))
 
@@ -160,6 +160,7 @@ class Agents:
         self.endpoints = endpoints
         self.recording = Recording(len(endpoints))
         self._seen = -1
+        self._commands = 0  # that have come since all was quiet
 
     @property
     def now(self):
@@ -173,6 +174,9 @@ class Agents:
         ready = [bool(endpoint.take(now)) for endpoint in self.endpoints]
         self.recording.cycle(arriving, offered, ready, idle)
         if arriving.count(None) < len(arriving) and any(symbol not in _NOTHING for symbol in arriving):
+            if self._still:
+                self._commands = 0
+            self._commands += arriving.count(int(Control.COMMAND))
             self._seen = now
         if offered.count(None) < len(offered):
             for endpoint, symbol, taken in zip(self.endpoints, offered, ready):
@@ -182,16 +186,17 @@ class Agents:
         return arriving, ready
 
     @property
+    def _still(self):
+        """Whether nothing has moved at the pins for so long that nothing will of itself."""
+        return self.now - self._seen > QUIET + QUIET_COMMAND * min(self._commands, len(self.endpoints))
+
+    @property
     def quiet(self):
         """Whether no endpoint has anything left to send, and the HUB said idle or nothing has moved at its pins for a
         while: connections and locks that stand, and commands that wait, keep it from idle."""
         if not self.now or not all(endpoint.done for endpoint in self.endpoints):
             return False
-        return (
-            self.recording.idle[-1]
-            and self._seen < self.now - 1
-            or self.now - self._seen > QUIET + QUIET_PORT * len(self.endpoints)
-        )
+        return self.recording.idle[-1] and self._seen < self.now - 1 or self._still
 
     def simulate(self, hub, limit):
         """Runs a HUB written in Python until all is quiet; raises Violation after ``limit`` cycles."""

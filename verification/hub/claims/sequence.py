@@ -7,7 +7,7 @@ import cocotb
 
 from nectar.hdl.hub.commands import BY_OPCODE, COMMANDS, FORCE, HELLO, HELLO_ASK, Op
 from nectar.hdl.hub.monitor_map import Select
-from nectar.hdl.link.symbol import ANY_HUB, CONTROL_BIT, Control, command, packet, reply
+from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, CONTROL_BIT, Control, command, packet, reply
 
 from ..streams import CODES
 from ..testbench import CLOSE_ALL, HUB, claim
@@ -118,25 +118,29 @@ async def sequence(tb, steps):
     return met
 
 
+async def _ask(tb, orders):
+    """Gives all ``orders`` (op, param), as many at once as fit into an input queue."""
+    most = tb.room // COMMAND_LENGTH
+    for first in range(0, len(orders), most):
+        for op, param in orders[first : first + most]:
+            tb.order(MANAGER, op, param)
+        await tb.agrees()
+
+
 async def compare_tables(tb, model):
     """Reads all that the HUB tells about itself and compares it with ``model``."""
-    for port in range(tb.ports):
-        for op in (
-            Op.STATUS_OUTPUT,
-            Op.STATUS_ERRORS,
-            Op.STATUS_INPUT,
-            Op.STATUS_LOCK,
-            Op.STATUS_READY,
-            Op.STATUS_KIND,
-            Op.STATUS_NEIGHBOUR,
-        ):
-            tb.order(MANAGER, op, port)
-            await tb.agrees()
-    tb.order(MANAGER, Op.MONITOR_SELECT_REPLY, Select.FLAGS)
-    await tb.agrees()
-    for port in range(tb.ports):
-        tb.order(MANAGER, Op.MONITOR_READ_REPLY, port)
-        await tb.agrees()
+    told = (
+        Op.STATUS_OUTPUT,
+        Op.STATUS_ERRORS,
+        Op.STATUS_INPUT,
+        Op.STATUS_LOCK,
+        Op.STATUS_READY,
+        Op.STATUS_KIND,
+        Op.STATUS_NEIGHBOUR,
+    )
+    await _ask(tb, [(op, port) for port in range(tb.ports) for op in told])
+    await _ask(tb, [(Op.MONITOR_SELECT_REPLY, Select.FLAGS)])
+    await _ask(tb, [(Op.MONITOR_READ_REPLY, port) for port in range(tb.ports)])
     counting = range(tb.ports) if tb.has("monitor") else ()
     for port in random.sample(counting, min(3, len(counting))):
         due = dict(enumerate(model.counters[port]))
