@@ -147,6 +147,12 @@ class Testbench:
         """``count`` different ports, at random."""
         return random.sample(range(self.ports), count)
 
+    def several(self, *ports):
+        """All ports in turn; of a HUB with more than 16 those given and others at random, 16 in all: for what takes
+        many commands for each port."""
+        rest = [port for port in range(self.ports) if port not in ports]
+        return sorted([*ports, *random.sample(rest, min(len(rest), 16 - len(ports)))])
+
     def send(self, port, *streams):
         """Gives ``port`` streams of symbols to send, one symbol a cycle from now on."""
         self.ends[port].send(*streams)

@@ -264,7 +264,7 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(tb):
     tb.order(manager, Op.RESET_HUB, 0x55)
     await tb.rest()
     assert [len(tx) for tx in tb.agents.recording.tx] == before
-    for port in range(tb.ports):
+    for port in tb.several(manager, one, two):
         assert await flags(tb, port, manager) == Flag.ENABLED | Flag.SUPERVISOR | Flag.READY
         for op, value in (
             (Op.STATUS_OUTPUT, 0),
