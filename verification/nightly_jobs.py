@@ -98,8 +98,8 @@ JOBS = (
     # One after the other: a simulation of so many ports is evaluated in two threads (``simulation``).
     _sizes(64, 10, "prototype"),
     _sizes(64, 10, "modern"),
-    _sizes(128, 55, "prototype"),
-    _sizes(128, 55, "modern"),
+    _sizes(128, 45, "prototype"),
+    _sizes(128, 45, "modern"),
     Job(
         "fuzz",
         "20 million symbols to a HUB of 16 ports in each profile",
