@@ -81,7 +81,7 @@ def port():
         "inside": Block("", "input side", 104, 50, 562, 190, "frame"),
         "outside": Block("", "output side", 104, 296, 562, 168, "frame"),
         "in": Block("input/.rx_symbol", "input\nregister", 16, 90, 62, 64, "pin"),
-        "decoder": Block("input/receiver", "decoder\nkinds, framing", 130, 90, 110, 64),
+        "decoder": Block("input/decoder", "decoder\nkinds, framing", 130, 90, 110, 64),
         "queue": Block("input/queue", "queue\n1152 symbols", 320, 90, 110, 64),
         "head": Block("input/head", "head\ncommands,\nsymbols", 520, 82, 130, 80),
         "replies": Block("input/replies", "replies\nthat have arrived", 320, 188, 130, 40),
