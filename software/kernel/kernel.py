@@ -127,7 +127,7 @@ class Kernel:
     on_room : callable or None
         Called when memory or a place in a mailbox has become free; set while someone wants to know.
     boot : list of callables
-        Called once, before the first thread, to set up the board.
+        Called once, before the first thread and with interrupts held off, to set up the board.
     timers : Timers
     memory : Memory
         The CAB's; they name themselves here.
@@ -367,8 +367,11 @@ class Kernel:
         last = None
         recorded = door.groups & _CPU
         try:
+            # An interrupt between two of them would find what others have not begun, and they would undo what it does.
+            door.mask()
             for function in self.boot:
                 function()
+            door.unmask()
             while True:
                 if recorded and not ready:
                     door.note(EventKind.IDLE)

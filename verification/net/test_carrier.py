@@ -203,6 +203,18 @@ def test_packets_are_carried_again_when_a_cab_has_started_anew():
         lines.run(lambda: lines.got["CAB1"] and ip(1, 2, b"again") in lines.packets("CAB2"))
 
 
+@pytest.mark.parametrize("step", [0.0028, 0.003, 0.0032, 0.0034])
+def test_a_packet_that_comes_while_a_cab_starts_leaves_its_driver_in_step(step):
+    """The CAB starts at 13 ms; the steps of the clock have the packet sent soon behind that."""
+    with carried(faults=["CAB2:stop,at=8ms,for=5ms"], clock=Clock(step)) as lines:
+        lines.settle()
+        assert 13e9 < lines.machine.time_ps < 16e9
+        lines.send("CAB1", ip(1, 2, b"first"))
+        lines.run(lambda: lines.machine.time_ps > 25e9)
+        lines.send("CAB1", ip(1, 2, b"second"))
+        lines.run(lambda: ip(1, 2, b"second") in lines.packets("CAB2"), seconds=20)
+
+
 def test_while_all_is_quiet_simulated_time_passes_as_the_hosts():
     clock = Clock(0.01)
     with carried(clock=clock) as lines:
