@@ -43,7 +43,7 @@ class ParallelPhy(wiring.Component):
     Timing
     ------
     A symbol each two cycles. It rises the strobe in the cycle after it was taken, and is at the neighbour's board some
-    five cycles later. The strobe always runs; idles stand where there is nothing else. The reset of the part that runs
+    six cycles later. The strobe always runs; idles stand where there is nothing else. The reset of the part that runs
     by the strobe ends two strobes after that of the board."""
 
     def __init__(self):
@@ -78,10 +78,10 @@ class ParallelPhy(wiring.Component):
         m.d.comb += [
             arriving.w_data.eq(wires.rx_data),
             arriving.w_en.eq(wires.rx_data != Control.IDLE),
-            fiber.rx.payload.eq(arriving.r_data),
-            fiber.rx.valid.eq(arriving.r_rdy),
             arriving.r_en.eq(1),
         ]
+        # A board looks at what comes before it has a register for it (FiberCrossing).
+        m.d.sync += [fiber.rx.payload.eq(arriving.r_data), fiber.rx.valid.eq(arriving.r_rdy)]
         m.d.strobe += beat.eq(~beat)
         with m.If(arriving.w_en & ~arriving.w_rdy):
             m.d.strobe += overran.eq(~overran)

@@ -147,12 +147,6 @@ class Testbench:
         """``count`` different ports, at random."""
         return random.sample(range(self.ports), count)
 
-    def several(self, *ports):
-        """All ports in turn; of a HUB with more than 16 those given and others at random, 16 in all: for what takes
-        many commands for each port."""
-        rest = [port for port in range(self.ports) if port not in ports]
-        return sorted([*ports, *random.sample(rest, min(len(rest), 16 - len(ports)))])
-
     def send(self, port, *streams):
         """Gives ``port`` streams of symbols to send, one symbol a cycle from now on."""
         self.ends[port].send(*streams)
@@ -322,15 +316,15 @@ class Testbench:
     async def connects(self, source, outputs):
         """Shows that a fresh connection from ``source`` to ``outputs`` works: a packet with ready, reply and close
         all."""
-        for o in outputs:
-            assert await self.ask(source, Op.OPEN_RETRY_REPLY, o) == (True, o)
+        opened = await self.ask_all({source: [(Op.OPEN_RETRY_REPLY, o) for o in outputs]})
+        assert opened[source] == [(True, o) for o in outputs]
         before = {o: len(self.data(o)) for o in outputs}
         stream = packet([source, *random.randbytes(8)]) + CLOSE_ALL
         self.send(source, stream)
         await self.drain()
-        for o in outputs:
-            assert self.data(o)[before[o] :] == stream
-            assert await self.owner(o) is None
+        assert {o: self.data(o)[before[o] :] for o in outputs} == dict.fromkeys(outputs, stream)
+        owners = await self.ask_all({o: [(Op.STATUS_OUTPUT, o)] for o in outputs})
+        assert owners == {o: [(True, 0)] for o in outputs}
 
     async def finish(self, judged=True):
         """Ends a claim: drained, no connection and no lock left, all ready bits 1, fresh connections work; the model

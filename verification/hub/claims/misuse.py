@@ -368,4 +368,4 @@ async def noise_on_every_fiber_leaves_a_hub_that_works(tb):
     await tb.drain()
     await tb.finish(judged=False)
     for port in range(tb.ports):
-        await tb.connects(port, [other for other in tb.several(port) if other != port])
+        await tb.connects(port, [other for other in range(tb.ports) if other != port])

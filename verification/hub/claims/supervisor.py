@@ -264,7 +264,7 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(tb):
     tb.order(manager, Op.RESET_HUB, 0x55)
     await tb.rest()
     assert [len(tx) for tx in tb.agents.recording.tx] == before
-    for port in tb.several(manager, one, two):
+    for port in range(tb.ports):
         assert await flags(tb, port, manager) == Flag.ENABLED | Flag.SUPERVISOR | Flag.READY
         for op, value in (
             (Op.STATUS_OUTPUT, 0),
@@ -274,6 +274,8 @@ async def reset_hub_leaves_a_hub_as_after_the_reset_pin(tb):
             (Op.STATUS_KIND, 0x7F),
         ):
             assert await tb.done(manager, op, port) == value
+    # To read the counters of a port takes thousands of cycles with a large HUB.
+    for port in sorted({manager, one, two, *tb.some(min(tb.ports, 16))}):
         assert await tb.counters(port, manager) == {}
     await tb.done(manager, Op.MONITOR_SELECT_REPLY, Select.IDENTITY)
     assert await tb.done(manager, Op.MONITOR_READ_REPLY, 4) == 20, "the watchdog's logarithm"
