@@ -3,7 +3,7 @@
 
 import random
 
-from nectar.hdl.hub.commands import COMMANDS, FORCE, HELLO, HELLO_ASK, HELLO_HUB, Error, Op
+from nectar.hdl.hub.commands import COMMANDS, FORCE, HELLO_ASK, HELLO_HUB, Error, Op
 from nectar.hdl.hub.monitor_map import CounterId, Flag, Select
 from nectar.hdl.link.symbol import CONTROL_BIT, Control, command, packet, reply
 
@@ -236,49 +236,6 @@ async def an_await_ready_of_the_own_port_is_done_when_the_port_is_reset(tb):
         await tb.agrees()
         assert tb.replies(port)[before:] == [answer]
     await tb.done(manager, Op.FORCE_READY_REPLY, FORCE | port)
-    await tb.finish(judged=False)
-
-
-@claim(ports=3, timeout_ms=20, needs=("locks", "monitor"))
-async def reset_hub_leaves_a_hub_as_after_the_reset_pin(tb):
-    """Reset hub: not answered; connections, locks, ready bits, states, neighbours, counters, the watchdog's time,
-    all as after a reset."""
-    manager, one, two = tb.some(3)
-    for giver, op, param in (
-        (one, Op.OPEN, two),
-        (one, Op.LOCK, two),
-        (two, Op.LOCK, one),
-        (manager, Op.FORCE_READY_REPLY, one),
-        (one, Op.CLOSE, 0xFF),
-        (manager, Op.WATCHDOG_TIME_REPLY, 0),
-        (manager, Op.DISABLE_REPLY, two),
-        (manager, Op.ALLOW_SUPERVISOR_REPLY, one),
-        (two, Op.OPEN, 0xFE),
-    ):
-        tb.order(giver, op, param)
-        await tb.drain()
-    tb.send(one, reply(HELLO, 9, 0, done=False))
-    tb.send(two, [int(Control.REPLY), 1])
-    await tb.drain()
-    before = [len(tx) for tx in tb.agents.recording.tx]
-    tb.order(manager, Op.RESET_HUB, 0x55)
-    await tb.rest()
-    assert [len(tx) for tx in tb.agents.recording.tx] == before
-    for port in range(tb.ports):
-        assert await flags(tb, port, manager) == Flag.ENABLED | Flag.SUPERVISOR | Flag.READY
-        for op, value in (
-            (Op.STATUS_OUTPUT, 0),
-            (Op.STATUS_LOCK, 0),
-            (Op.STATUS_ERRORS, 0),
-            (Op.STATUS_QUEUE, 0),
-            (Op.STATUS_KIND, 0x7F),
-        ):
-            assert await tb.done(manager, op, port) == value
-    # To read the counters of a port takes thousands of cycles with a large HUB.
-    for port in sorted({manager, one, two, *tb.some(min(tb.ports, 16))}):
-        assert await tb.counters(port, manager) == {}
-    await tb.done(manager, Op.MONITOR_SELECT_REPLY, Select.IDENTITY)
-    assert await tb.done(manager, Op.MONITOR_READ_REPLY, 4) == 20, "the watchdog's logarithm"
     await tb.finish(judged=False)
 
 
