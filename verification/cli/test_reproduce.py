@@ -85,6 +85,18 @@ def test_wrong_use_is_one_line_before_anything_is_measured(three, capsys, argume
     assert captured.err == f"nectar: {words}\n" and not captured.out
 
 
+@pytest.mark.parametrize("words", [["reproduce", "S4"], ["reproduce", "--list"], ["bench", "--list"]])
+def test_no_package_of_the_tests_is_needed(nectar, tmp_path, words):
+    """``make demo`` installs none of them."""
+    stubs = tmp_path / "stubs"
+    stubs.mkdir()
+    for name in ("cocotb", "hypothesis", "pytest"):
+        (stubs / f"{name}.py").write_text(f"raise ModuleNotFoundError('{name} is for tests')")
+    nectar.environment["PYTHONPATH"] = str(stubs)
+    done = nectar(*words)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_figure_is_measured_from_the_command_line(nectar):
     done = nectar("reproduce", "H7", "H8")
     assert done.returncode == 0 and "3 of 3 figures hold, 0 fail, 0 not measured" in done.stdout

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from amaranth.back import rtlil
 
@@ -70,10 +71,15 @@ def _identity(line):
     return re.sub(r" -src \S+", "", line)
 
 
+def _without_blanks(text):
+    """RTLIL ``text`` in which no name of a source has a blank: yosys writes its lists of mutants in words."""
+    return re.sub(r'(?m)^( *attribute \\src )"(.*)"$', lambda match: f'{match[1]}"{quote(match[2], "/:|.")}"', text)
+
+
 def _source(words, roots):
     """File and line of the source, the innermost of ours; "" if there is none."""
     for word in reversed([words[index + 1] for index, word in enumerate(words) if word == "-src"]):
-        path, _, line = word.rpartition(":")
+        path, _, line = unquote(word).rpartition(":")
         if any(Path(path).resolve().is_relative_to(root) for root in roots):
             return f"{Path(path).name}:{line}"
     return ""
@@ -89,7 +95,7 @@ def mutate(component, directory, count, seed=1, sample=None):
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "dut.il").write_text(rtlil.convert(component, name="dut"))
+    (directory / "dut.il").write_text(_without_blanks(rtlil.convert(component, name="dut")))
     yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_json flat.json", directory)
     lines = [
         line

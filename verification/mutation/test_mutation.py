@@ -135,7 +135,7 @@ def test_neither_the_place_of_the_project_nor_the_format_of_the_text_changes_wha
     )
     assert formatted != text
     drawn = []
-    for place, text in ("here", text), ("and/far/away", formatted):
+    for place, text in ("here", text), ("and/far a way", formatted):
         folder = tmp_path / place
         folder.mkdir(parents=True)
         (folder / "part.py").write_text(text)
@@ -143,9 +143,11 @@ def test_neither_the_place_of_the_project_nor_the_format_of_the_text_changes_wha
         sys.modules["part"] = part = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(part)
-            drawn.append([mutant.name for mutant in mutate(part.Adder(), folder, 20, sample=7)[1]])
+            mutants = mutate(part.Adder(), folder, 20, sample=7)[1]
         finally:
             del sys.modules["part"]
+        assert {mutant.source.partition(":")[0] for mutant in mutants if mutant.source} == {"part.py"}
+        drawn.append([mutant.name for mutant in mutants])
     assert drawn[0] == drawn[1] and len(drawn[0]) == 7
 
 

@@ -4,8 +4,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-import hypothesis
-
 from nectar.hdl.host.events import EventKind
 from nectar.hdl.host.numbers import RESET_EDGES
 from nectar.hdl.hub.commands import STATUS_IN_USE, Op
@@ -31,7 +29,6 @@ __all__ = [
     "hub_states",
     "nothing_leaks",
     "pattern",
-    "properties",
     "receive_all",
     "run_task",
     "send_all",
@@ -197,14 +194,6 @@ def nothing_leaks(system, strict=True, settle_ps=SETTLE):
 def pattern(length, seed=0):
     """``length`` bytes of noise, always the same for the same arguments."""
     return seeds.rng(seed * 1_000_003 + length).randbytes(length)
-
-
-def properties(test=None, **settings):
-    """A property-based test that draws the same cases in every run with the same seed; ``settings`` as for
-    hypothesis."""
-    if test is None:
-        return lambda test: properties(test, **settings)
-    return hypothesis.seed(seeds.seed())(hypothesis.settings(database=None, deadline=None, **settings)(test))
 
 
 async def send_all(cab, destination, messages, switching=Switching.PACKET):

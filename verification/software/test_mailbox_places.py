@@ -10,8 +10,9 @@ from nectar.software.kernel.kernel import Kernel
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.kernel.memory import Memory
 from nectar.software.kernel.message import Message
+from nectar.verification.properties import properties
 
-from .helpers import BOARDS, nothing_leaks, properties, run_task, simulated
+from .helpers import BOARDS, nothing_leaks, run_task, simulated
 
 SIZE = 1 << 14
 

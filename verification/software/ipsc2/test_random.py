@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, note
 
 from nectar.software.nx import NX
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 from nectar.verification.software.ipsc2.cube import cube, ranks_on
 from nectar.verification.software.mpi import test_random_messages as messages
 from nectar.verification.software.mpi.replay import judge

@@ -12,7 +12,7 @@ from nectar.software.mpi.constants import ORDER_C, ORDER_FORTRAN, TYPECLASS_REAL
 from nectar.software.mpi.datatype import DATATYPE_NULL, Datatype
 from nectar.software.mpi.exception import ErrorClass, Exception
 from nectar.software.mpi.predefined import DATATYPES
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 INT, DOUBLE, CHAR, BYTE = (DATATYPES[name] for name in ("INT", "DOUBLE", "CHAR", "BYTE"))
 

@@ -9,7 +9,7 @@ from nectar.software.mpi.constants import IDENT, PROC_NULL, SIMILAR, UNDEFINED, 
 from nectar.software.mpi.exception import ErrorClass, Exception
 from nectar.software.mpi.group import GROUP_EMPTY, GROUP_NULL, Group
 from nectar.software.mpi.info import INFO_ENV, INFO_NULL, Info
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 PROCESSES = st.lists(st.integers(0, 9), unique=True)
 

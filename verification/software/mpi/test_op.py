@@ -16,7 +16,7 @@ from nectar.software.mpi.exception import ErrorClass, Exception
 from nectar.software.mpi.numbers import combine_numbers, combine_pairs
 from nectar.software.mpi.op import OP_NULL, OPERATIONS, Op
 from nectar.software.mpi.predefined import DATATYPES
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 from nectar.verification.software.mpi.combining import PAGE, written
 from nectar.verification.software.mpi.ranks import Ranks
 

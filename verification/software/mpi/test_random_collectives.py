@@ -15,7 +15,7 @@ from hypothesis import given, note
 from nectar.software.mpi.constants import IN_PLACE
 from nectar.software.mpi.op import OPERATIONS, Op
 from nectar.software.mpi.predefined import DATATYPES
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 from nectar.verification.software.mpi.ranks import run
 
 INT = DATATYPES["INT"]

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, note
 
 from nectar.verification import seeds
-from nectar.verification.software.helpers import FAST_RECOVERY, properties
+from nectar.verification.properties import properties
+from nectar.verification.software.helpers import FAST_RECOVERY
 from nectar.verification.software.mpi.programs import ranks, sleep
 from nectar.verification.software.mpi.replay import ANYONE, NAMED, SIZES, TAGGED, TAGS, UNUSED, WHOLE, judge, planned
 

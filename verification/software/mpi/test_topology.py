@@ -10,7 +10,7 @@ from hypothesis import given
 from nectar.software.mpi.constants import PROC_NULL
 from nectar.software.mpi.exception import ErrorClass, Exception
 from nectar.software.mpi.topology import Cart, Compute_dims, DistGraph, Graph, edges_of
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 
 @properties(max_examples=60)

@@ -12,7 +12,8 @@ from nectar.software.nectarine import ANY
 from nectar.software.nectarine.inbox import selects
 from nectar.software.nectarine.options import SHORT, SLOTS
 from nectar.verification import seeds
-from nectar.verification.software.helpers import FAST_RECOVERY, pattern, properties
+from nectar.verification.properties import properties
+from nectar.verification.software.helpers import FAST_RECOVERY, pattern
 from nectar.verification.software.nectarine.applications import application
 
 TASKS = 4

@@ -13,7 +13,8 @@ from hypothesis import given, note
 
 from nectar.software.nx import NX
 from nectar.verification import seeds
-from nectar.verification.software.helpers import FAST_RECOVERY, drive, pattern, properties, simulated
+from nectar.verification.properties import properties
+from nectar.verification.software.helpers import FAST_RECOVERY, drive, pattern, simulated
 from nectar.verification.software.nx.programs import LIMIT, USER_MASK
 from nectar.verification.software.plainly import plainly
 

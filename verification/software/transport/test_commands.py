@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from nectar.software.kernel.mailbox import Mailbox
 from nectar.software.packet import COMMAND, RESULT, Code, Status
 from nectar.software.transport.commands import MAILBOX, Command
-from nectar.verification.software.helpers import BOARDS, pattern, properties, receive_all
+from nectar.verification.properties import properties
+from nectar.verification.software.helpers import BOARDS, pattern, receive_all
 from nectar.verification.software.transport.exchange import settled, whole
 
 REPLY, SERVICE, BOX, PORT = 90, 7, 3, 12

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nectar.software.packet import LAST_FRAGMENT, MAX_DATA
 from nectar.software.transport.fragments import MASK_BITS, NOTHING, Assembly, count, fragments, lacking, parts, size
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 LENGTHS = st.one_of(st.sampled_from([0, 1, MAX_DATA - 1, MAX_DATA, MAX_DATA + 1, 65536]), st.integers(0, 65536))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nectar.software.transport.retry import Retry
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 _TIMES = st.integers(0, 1 << 24)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nectar.software.transport.retry import Retry
 from nectar.software.transport.sequence import SPAN, SequenceWindow, ahead
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 
 @properties

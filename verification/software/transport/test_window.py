@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nectar.software.transport.window import MOST_PARTS, ReceiveWindow, SendWindow, nearest
-from nectar.verification.software.helpers import properties
+from nectar.verification.properties import properties
 
 SIZE = 64
 MOST = 10
