@@ -14,8 +14,7 @@ from nectar.verification.simulation import simulate
 ROOT = Path(__file__).resolve().parent.parent
 
 
-STAND_IN = """#!{python}
-import sys
+STAND_IN = """import sys
 from pathlib import Path
 from nectar.verification import nightly, seeds
 from nectar.verification.nightly_jobs import Job
@@ -25,9 +24,9 @@ if module == "pytest":
     print("given", seeds.seed())
     for word in arguments:
         if word.startswith("--outcome="):
-            Path(word.partition("=")[2]).write_text('{{"passed": 1, "skipped": 0, "failed": [], "figures": {{}}}}')
+            Path(word.partition("=")[2]).write_text('{"passed": 1, "skipped": 0, "failed": [], "figures": {}}')
 else:
-    sys.executable = __file__
+    sys.executable = str(Path(__file__).with_suffix(""))
     sys.exit(nightly.main(arguments, (Job("all", "everything", 1, ("test_nothing.py",)),), Path(__file__).parent))
 """
 
@@ -37,7 +36,8 @@ def make(tmp_path):
     """Runs ``make TARGET`` with a stand-in for Python whose pytest only tells the seed that it is given; what was
     printed, and the seed."""
     python = tmp_path / "python"
-    python.write_text(STAND_IN.format(python=sys.executable))
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{python}.py" "$@"\n')
+    (tmp_path / "python.py").write_text(STAND_IN)
     python.chmod(0o755)
 
     def run(target, **environment):

@@ -86,10 +86,8 @@ def test_a_missing_package_is_named_with_how_to_get_it(package, capsys, tmp_path
     monkeypatch.setattr(importlib.metadata, "version", version)
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 2
     error = capsys.readouterr().err
-    assert (
-        f"nectar: {package} is not installed; it comes with the extra 'fpga': {sys.executable} -m pip install -c "
-        in error
-    )
+    pip = f"{shlex.quote(sys.executable)} -m pip install -c "
+    assert f"nectar: {package} is not installed; it comes with the extra 'fpga': {pip}" in error
     assert shlex.split(error)[-2:] == ["-e", f"{ROOT}[fpga]"], (
         "a package index has another project under the name of ours"
     )

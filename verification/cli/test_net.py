@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -137,7 +138,7 @@ def test_what_ends_the_network_leaves_nothing_or_down_removes_it(nectar, up, num
 def test_a_packet_file_shows_the_ip_packets(nectar):
     ask = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'over the boards', ('CAB2', 4000))"
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    script = f'nectar net exec CAB1 -- {sys.executable} -c "{ask}"; sleep 0.3'
+    script = f'nectar net exec CAB1 -- {shlex.quote(sys.executable)} -c "{ask}"; sleep 0.3'
     done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--json", "out.json", "--", "sh", "-c", script)
     assert done.returncode == 0 and nectar("dissector").returncode == 0
     found = {each["id"]: each["value"] for each in json.loads((nectar.folder / "out.json").read_text())["results"]}
@@ -154,9 +155,8 @@ def test_a_packet_file_shows_the_ip_packets(nectar):
 
 @privileged
 def test_a_script_runs_beside_its_network_which_is_taken_away(nectar):
-    script = (
-        f"nectar net exec CAB1 -- {sys.executable} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
-    )
+    python = shlex.quote(sys.executable)
+    script = f"nectar net exec CAB1 -- {python} -c 'import socket; print(socket.gethostbyname(\"CAB2\"))'; exit 3"
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--", "sh", "-c", script)
     assert done.returncode == 3 and done.stdout.startswith("10.89.0.2\n0 packets sent")

@@ -24,6 +24,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Fragment
 
 from ...boards.tools import environment, yosys
+from ..sources import as_named, in_words
 
 __all__ = ["Outcome", "prove", "look_into"]
 
@@ -79,7 +80,8 @@ class Outcome:
 def _failures(log):
     """Places of the assertions that failed, each once, with the source line."""
     places = dict.fromkeys(re.findall(r"Assert failed in \S+: (\S+?):(\d+)", log))
-    return tuple(f"{Path(file).name}:{line}: {linecache.getline(file, int(line)).strip()}" for file, line in places)
+    found = [(as_named(word), int(line)) for word, line in places]
+    return tuple(f"{Path(file).name}:{line}: {linecache.getline(file, line).strip()}" for file, line in found)
 
 
 def prove(component, name, *, depth=2, timeout=600, mode="prove"):
@@ -106,7 +108,7 @@ def prove(component, name, *, depth=2, timeout=600, mode="prove"):
     directory = _BUILD / re.sub(r"\W+", "_", name)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    (directory / "top.il").write_text(rtlil.convert(component, name="top", ports=[], platform="formal"))
+    (directory / "top.il").write_text(in_words(rtlil.convert(component, name="top", ports=[], platform="formal")))
     yosys(_SCRIPT, directory)
     start = time.monotonic()
     log = ""

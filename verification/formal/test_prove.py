@@ -1,6 +1,8 @@
 """The prover itself: it tells a proof from a violation and from an induction that does not hold."""
 
+import inspect
 import os
+import runpy
 import subprocess
 import sys
 
@@ -52,6 +54,18 @@ def test_names_the_assertion_that_fails():
     assert outcome.status == "FAIL" and not outcome.passed
     [failure] = outcome.failures
     assert failure.startswith("test_prove.py:") and 'Assert(self.claim(count), "the claim")' in failure
+
+
+def test_names_it_in_a_folder_with_a_blank(tmp_path):
+    file = tmp_path / "a blank" / "part.py"
+    file.parent.mkdir()
+    file.write_text(
+        "from amaranth.asserts import AnySeq\nfrom amaranth.hdl import Assert, Module, Signal\n"
+        "from amaranth.lib import wiring\n\n\n" + inspect.getsource(Counter)
+    )
+    part = runpy.run_path(file)
+    [failure] = prove(part["Counter"](5, lambda count: count < 3), "counter in a blank", depth=6).failures
+    assert failure.startswith("part.py:") and 'Assert(self.claim(count), "the claim")' in failure
 
 
 def test_does_not_take_an_induction_that_does_not_hold_for_a_proof():

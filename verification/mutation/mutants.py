@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 from amaranth.back import rtlil
 
 from ... import hdl
 from ...boards.tools import yosys
+from ..sources import as_named, in_words
 from .netlist import Netlist
 
 __all__ = ["Mutant", "SELECT", "SELECT_BITS", "mutate"]
@@ -71,15 +71,10 @@ def _identity(line):
     return re.sub(r" -src \S+", "", line)
 
 
-def _without_blanks(text):
-    """RTLIL ``text`` in which no name of a source has a blank: yosys writes its lists of mutants in words."""
-    return re.sub(r'(?m)^( *attribute \\src )"(.*)"$', lambda match: f'{match[1]}"{quote(match[2], "/:|.")}"', text)
-
-
 def _source(words, roots):
     """File and line of the source, the innermost of ours; "" if there is none."""
     for word in reversed([words[index + 1] for index, word in enumerate(words) if word == "-src"]):
-        path, _, line = unquote(word).rpartition(":")
+        path, _, line = as_named(word).rpartition(":")
         if any(Path(path).resolve().is_relative_to(root) for root in roots):
             return f"{Path(path).name}:{line}"
     return ""
@@ -95,7 +90,7 @@ def mutate(component, directory, count, seed=1, sample=None):
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "dut.il").write_text(_without_blanks(rtlil.convert(component, name="dut")))
+    (directory / "dut.il").write_text(in_words(rtlil.convert(component, name="dut")))
     yosys(f"{_PREPARE}; mutate -list 1000000 -seed 1 -module dut -o all.txt; write_json flat.json", directory)
     lines = [
         line
