@@ -29,8 +29,9 @@ void Engine::wake(int index) {
 // Its CPU stands still from its next edge on; not while its software has a turn.
 void Engine::stop(int index) {
     rest();
-    cpu(index).halt();
     Board& board = board_of(index);
+    catch_up(board);
+    cpu(index).halt();
     if (index == board.index) return;
     board.node->bus.fail();
     wake(board, board.group->edge_at(now_));

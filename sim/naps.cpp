@@ -19,16 +19,14 @@ constexpr std::size_t MOST_AHEAD = 1024;
 std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     const Pins& pins = board.pins;
     Port& port = board.ports[0];
-    if (*pins.cpu.valid) {
-        // What the CPU writes may change what was to be sent.
-        if (port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
-        return edge + 1;
-    }
-    if (!may_nap_ || edge < board.reset || board.wired != 1) return edge + 1;
-    std::int64_t due = board.cpu.due(edge - board.reset);
+    // What the CPU writes may change what was to be sent.
+    if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
+    const bool block = board.cpu.moves_block();
+    if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
+    std::int64_t due = block ? NEVER : board.cpu.due(edge - board.reset);
     if (due != NEVER) due += board.reset;
     if (due < edge + LEAST_EDGES) return edge + 1;
-    const Napper::Rest rest = pins.napper->rest();
+    const Napper::Rest rest = pins.napper->rest(board.cpu);
     due = std::min(due, edge + rest.edges);
     const std::uint32_t timer = *pins.cpu.wake_in;
     if (timer != DISARMED) due = std::min(due, edge + std::int64_t{timer} - 1);
@@ -62,10 +60,13 @@ void Engine::catch_up(Board& board, std::int64_t edge) {
     Port& port = board.ports[0];
     *board.pins.cpu.slept = 0;
     const std::int64_t edges = edge - board.last - 1;
-    std::int64_t awake = board.pins.napper->catch_up(port, group.time_of(board.last + 1), group.period, edges - 1);
-    bool symbol = *port.pins.rx_valid || !*board.pins.idle;
+    std::int64_t awake =
+        board.pins.napper->catch_up(port, board.cpu, group.time_of(board.last + 1), group.period, edges - 1);
+    const bool block = board.cpu.moves_block();
+    bool symbol = block || *port.pins.rx_valid || !*board.pins.idle;
     port.edge(group.time_of(edge - 1), group.time_of(edge), symbol);
     awake += symbol;
+    if (block) board.cpu.edge(edge - 1 - board.reset);
     *board.pins.clk = 1;
     board.eval(board.state);
     board.evaluated += awake;

@@ -170,7 +170,7 @@ Turn Processor::fail(const char* text) {
 void Processor::begin(const Operation& operation) {
     access_ = operation;
     words_ = 1;
-    if (operation.kind == Op::READ_BLOCK || operation.kind == Op::WRITE_BLOCK) {
+    if (is_block(operation.kind)) {
         words_ = (((operation.address + operation.size + 3) & ~3u) - (operation.address & ~3u)) / 4;
         bytes.clear();
     }
@@ -180,17 +180,11 @@ void Processor::begin(const Operation& operation) {
     drive();
 }
 
-// Drives the next word of the access, or nothing when all have been taken.
-void Processor::drive() {
-    if (pins.left) *pins.left = words_ - taken_;
-    if (taken_ == words_) {
-        *pins.valid = 0;
-        return;
-    }
-    const std::uint32_t address = (access_.address & ~3u) + 4 * taken_;
+Processor::Word Processor::word(std::uint32_t number) const {
+    const std::uint32_t address = (access_.address & ~3u) + 4 * number;
     unsigned select = 0xF;
     std::uint32_t data = 0;
-    if (access_.kind == Op::READ || access_.kind == Op::WRITE) {
+    if (!is_block(access_.kind)) {
         const unsigned shift = 4 - access_.size - (access_.address & 3);
         select = ((1u << access_.size) - 1) << shift;
         if (access_.kind == Op::WRITE) {
@@ -199,6 +193,13 @@ void Processor::drive() {
         }
     } else {
         const std::uint32_t end = access_.address + access_.size;
+        if (address >= access_.address && address + 4 <= end) {
+            if (access_.kind == Op::WRITE_BLOCK) {
+                const std::uint8_t* from = queues_[level].data.data() + access_.value + (address - access_.address);
+                data = std::uint32_t{from[0]} << 24 | from[1] << 16 | from[2] << 8 | from[3];
+            }
+            return {address & pins.address_mask, data, 0xF};
+        }
         if (address < access_.address) select &= 0xF >> (access_.address - address);
         if (address + 4 > end) select &= 0xF << (address + 4 - end);
         if (access_.kind == Op::WRITE_BLOCK) {
@@ -208,34 +209,50 @@ void Processor::drive() {
             }
         }
     }
-    *pins.address = address & pins.address_mask;
-    *pins.select = static_cast<std::uint8_t>(select);
-    *pins.write_data = data;
+    return {address & pins.address_mask, data, static_cast<std::uint8_t>(select)};
+}
+
+// Drives the next word of the access, or nothing when all have been taken.
+void Processor::drive() {
+    if (pins.left) *pins.left = words_ - taken_;
+    if (taken_ == words_) {
+        *pins.valid = 0;
+        return;
+    }
+    const Word next = word(taken_);
+    *pins.address = next.address;
+    *pins.select = next.select;
+    *pins.write_data = next.data;
     *pins.kernel = level == INTERRUPT || supervisor_;
     *pins.valid = 1;
 }
 
 // A response to the oldest word that waits for one.
 void Processor::respond() {
-    const std::uint32_t address = (access_.address & ~3u) + 4 * answered_;
-    const std::uint32_t word = *pins.read_data;
     if (*pins.error) {
         Queue& queue = queues_[level];
         if (!queue.failed) {
+            const std::uint32_t address = (access_.address & ~3u) + 4 * answered_;
             queue.failed = true;
             queue.error_address = address > access_.address ? address : access_.address;
             queue.error_write = !loads(access_.kind);
         }
     }
+    answer(*pins.read_data);
+}
+
+void Processor::answer(std::uint32_t data) {
     if (access_.kind == Op::READ_BLOCK) {
+        const std::uint32_t address = (access_.address & ~3u) + 4 * answered_;
+        if (bytes.empty()) bytes.reserve(access_.size);
         for (unsigned i = 0; i < 4; ++i) {
             const std::uint32_t here = address + i;
             if (here >= access_.address && here < access_.address + access_.size) {
-                bytes.push_back(static_cast<std::uint8_t>(word >> (24 - 8 * i)));
+                bytes.push_back(static_cast<std::uint8_t>(data >> (24 - 8 * i)));
             }
         }
     }
-    word_ = word;
+    word_ = data;
     ++answered_;
 }
 

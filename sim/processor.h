@@ -81,8 +81,31 @@ class Processor {
         }
     }
 
+    // A block access, for a board that does words of it by itself (docs/engine.md, "Naps"). Words count from 0.
+    struct Word {
+        std::uint32_t address;
+        std::uint32_t data;
+        std::uint8_t select;
+    };
+    // Whether one is under way. Then: the words that it has, that the board has taken, that it has answered; where it
+    // goes; what is driven for a word.
+    bool moves_block() const { return state_ == State::ACCESS && is_block(access_.kind); }
+    std::uint32_t words() const { return words_; }
+    std::uint32_t taken() const { return taken_; }
+    std::uint32_t answered() const { return answered_; }
+    const Operation& access() const { return access_; }
+    Word word(std::uint32_t number) const;
+    // The board has answered the next word, read as `data`, without an error; it has taken all words before `taken`.
+    void answer(std::uint32_t data);
+    void take(std::uint32_t taken) {
+        taken_ = taken;
+        drive();
+    }
+
   private:
     enum class State : std::uint8_t { ABSENT, NEW, FETCH, ACCESS, SPEND, WAIT, ENDED };
+
+    static bool is_block(Op kind) { return kind == Op::READ_BLOCK || kind == Op::WRITE_BLOCK; }
 
     struct Queue {
         std::vector<Operation> operations;

@@ -28,10 +28,10 @@ class Cab : public Napper {
     // A rising edge of the clock.
     void edge();
 
-    Rest rest() const override;
+    Rest rest(const Processor& cpu) const override;
     std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
     bool minds(std::uint32_t address) const override;
-    std::int64_t catch_up(Port& port, std::int64_t time, std::int64_t period,
+    std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period,
                           std::int64_t edges) override;
 
   private:
@@ -65,6 +65,11 @@ class Cab : public Napper {
     // The users of data memory, by their slots, as bits.
     static constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 
+    class BlockMover;
+
+    bool may_move(const Processor& cpu) const;
+    template <typename Block>
+    std::int64_t pass(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges);
     void stream(const Inputs& in);
     void take_pins();
     void reset();

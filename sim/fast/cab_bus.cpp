@@ -8,7 +8,6 @@ namespace {
 
 // Cycles that an area's look-up takes beside those of its pages.
 constexpr unsigned WALK_MORE = 3;
-constexpr std::uint32_t PAGE_MASK = (1u << cab::PAGE_BITS) - 1;
 constexpr std::uint32_t WORD_MASK = ~3u;
 
 // Registers that take the length of an area; those of areas that are written.

@@ -10,6 +10,8 @@
 
 namespace nectar::fast {
 
+constexpr std::uint32_t PAGE_MASK = (1u << cab::PAGE_BITS) - 1;
+
 // Words of 32 bits, 0 at first; what was never touched takes no memory of the host.
 class Memory {
   public:

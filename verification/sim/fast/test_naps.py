@@ -5,18 +5,23 @@ Specification: docs/engine.md, "Naps"."""
 
 import pytest
 
-from nectar.hdl.cab.addresses import REG, Irq
+from nectar.hdl.cab.addresses import REG, REGIONS, Irq
+from nectar.hdl.cab.regions import PAGE_BITS, PAGES
 from nectar.hdl.host.events import EventGroup
 from nectar.sim.host import cores
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
+from nectar.software.door import BusError
 from nectar.software.faults import Fault
 from nectar.verification import seeds
 from nectar.verification.benchmarks import workloads
 from nectar.verification.sim.traffic import DATA, Station, routes_to_others, run
 
+_PROGRAM = REGIONS["program"]
 _BUFFER = DATA + 0x10000
+# Four pages each, of which a domain has not all.
+_GUARDED = DATA + 0x18000, _PROGRAM.end - 2048
 _SOFTWARE = EventGroup.MESSAGES | EventGroup.CPU
 _FAULTS = [
     Fault("*", "errors", rate=0.01),
@@ -37,6 +42,12 @@ class Meddler(Station):
 
     async def _main(self):
         self.door.attach(self._interrupt)
+        for base in _GUARDED:
+            rights = bytes(self.rng.choices((0, 3), (1, 4), k=4))
+            self.door.write_block(REGIONS["protection"].base + PAGES + (base >> PAGE_BITS), rights)
+        self._write("DOMAINS_ON", 2)
+        self._write("DOMAIN", 1)
+        self.door.supervise(True)
         irqs = Irq.PACKET, Irq.RECEIVED, Irq.SENT, Irq.RX_THRESHOLD, Irq.TX_THRESHOLD, Irq.TIMER, Irq.ERROR
         self._write("IRQ_ENABLE", sum(1 << irq for irq in irqs))
         for data in self.packets:
@@ -52,11 +63,29 @@ class Meddler(Station):
 
     async def _meddle(self):
         rng, door = self.rng, self.door
-        match rng.randrange(12):
+        match rng.randrange(15):
             case 0 | 1 | 2:
                 door.write_block(DATA + 4 * rng.randrange(250), rng.randbytes(4 * rng.randrange(1, 40)))
             case 3:
                 self.seen.append(await door.read_block(_BUFFER, 4 * rng.randrange(1, 200)))
+            case 12:
+                # Long blocks that begin and end anywhere, in both memories; and what is refused of one.
+                base = rng.choice((DATA + 0x18000, _PROGRAM.base + 0x1000))
+                at, data = base + rng.randrange(8), rng.randbytes(rng.randrange(1, 900))
+                door.write_block(at, data)
+                self.seen.append(await door.read_block(at, len(data)) == data)
+            case 13:
+                self.seen.append(await door.read_block(_BUFFER + rng.randrange(1000), rng.randrange(1, 900)))
+            case 14:
+                # In a domain that has not all pages; from one memory to the other.
+                base = rng.choice(_GUARDED)
+                door.supervise(False)
+                try:
+                    door.write_block(base + rng.randrange(3000), rng.randbytes(rng.randrange(1, 900)))
+                    self.seen.append(await door.read_block(base + rng.randrange(3000), rng.randrange(1, 900)))
+                except BusError as error:
+                    self.seen.append((error.address, error.write))
+                door.supervise(True)
             case 4:
                 self._write("TX_READY", 0)
             case 5:
