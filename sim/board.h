@@ -175,6 +175,27 @@ class Napper {
     ~Napper() = default;
 };
 
+// A board through which bytes can flow in a pattern that repeats, and which can then be evaluated later.
+// docs/engine.md, "Naps".
+class Relay {
+  public:
+    // The pattern has so many edges.
+    static constexpr std::int64_t PERIOD = 8;
+    // How often the pattern of the last PERIOD edges comes again, if nothing arrives but what is under way; 0: it is not
+    // known. Call it at each edge whose number, `edge`, is a multiple of PERIOD, behind the evaluation; `time`: of this
+    // edge.
+    virtual std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
+                                  std::int64_t period) = 0;
+    // The symbols of the next so many patterns go to the fibers; told(port, arrival) is called for the first at each.
+    using Notice = void (*)(void* whom, Port& port, std::int64_t arrival);
+    virtual void send_ahead(Port* ports, std::uint32_t patterns, Notice told, void* whom) = 0;
+    // The board has been evaluated at the edges of so many patterns more.
+    virtual void repeat(Port* ports, std::uint32_t patterns) = 0;
+
+  protected:
+    ~Relay() = default;
+};
+
 // All pins of a board.
 struct Pins {
     std::uint8_t* clk;
@@ -195,6 +216,7 @@ struct Pins {
     Mask* arriving = nullptr;
     Mask* ready = nullptr;
     Napper* napper = nullptr;  // of boards that are one; else null
+    Relay* relay = nullptr;    // the same
     Probes probes;
 };
 

@@ -302,6 +302,10 @@ bool Engine::exchange_some(Board& board, std::int64_t time, std::int64_t next) {
     });
     each(due, [&](unsigned place) __attribute__((always_inline)) {
         Port& port = board.ports[place];
+        if (port.ahead && port.ready &&
+            (*port.pins.tx_valid ? !port.expects(time, *port.pins.tx_payload) : next > port.wire_free)) {
+            recall(port);
+        }
         if (*port.pins.tx_valid & port.ready) {
             const std::int64_t arrival = port.send(time, *port.pins.tx_payload);
             if (arrival != NEVER) sent(port, arrival);
@@ -318,7 +322,7 @@ bool Engine::exchange_some(Board& board, std::int64_t time, std::int64_t next) {
             *port.pins.rx_payload = port.receive();
             nectar::add(arriving, port.number);
         }
-        set(board.live, place, arrives || !ready || port.first != NEVER);
+        set(board.live, place, arrives || !ready || port.first != NEVER || port.ahead);
     });
     *pins.arriving = arriving;
     return static_cast<bool>(arriving);
@@ -389,6 +393,7 @@ void Engine::settle(Board& board) {
         due = std::max(due, edge + 1);
     }
     if (pins.napper && due == edge + 1) due = nap(board, edge);
+    if (pins.relay && due == edge + 1 && edge % Relay::PERIOD == 0) due = nap_of_relay(board, edge);
     const std::int64_t at = sleep_ && !board.awake ? due : edge + 1;
     Group& group = *board.group;
     group.wake[board.slot] = at;

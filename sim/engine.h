@@ -186,9 +186,12 @@ class Engine {
     void settle(Board& board);
     void settle_all();
     std::int64_t nap(Board& board, std::int64_t edge);
+    std::int64_t nap_of_relay(Board& board, std::int64_t edge);
     void catch_up(Board& board, std::int64_t edge);
+    void catch_up_relay(Board& board, std::int64_t edge);
     void catch_up(Board& board);
     void rouse(Board& board);
+    void recall(Port& port);
     bool alone() const { return !threads_ || recorder || waves_; }
     void start_threads();
     void share_out();

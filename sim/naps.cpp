@@ -10,6 +10,8 @@ namespace {
 
 // A nap of fewer edges costs more than it saves.
 constexpr std::int64_t LEAST_EDGES = 6;
+// And one of fewer patterns of a relay.
+constexpr std::uint32_t LEAST_PATTERNS = 2;
 // Bytes that are put on a fiber at once.
 constexpr std::size_t MOST_AHEAD = 1024;
 
@@ -20,7 +22,7 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     const Pins& pins = board.pins;
     Port& port = board.ports[0];
     // What the CPU writes may change what was to be sent.
-    if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) port.recall();
+    if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) recall(port);
     const bool block = board.cpu.moves_block();
     if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
     std::int64_t due = block ? NEVER : board.cpu.due(edge - board.reset);
@@ -53,9 +55,42 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     return due;
 }
 
+// The same for a board through which bytes flow.
+std::int64_t Engine::nap_of_relay(Board& board, std::int64_t edge) {
+    if (!may_nap_ || edge < board.reset || !board.orders.empty()) return edge + 1;
+    Group& group = *board.group;
+    Relay& relay = *board.pins.relay;
+    Port* const ports = board.ports.get();
+    const std::uint32_t patterns = relay.repeats(ports, board.wired, edge, group.time_of(edge), group.period);
+    if (patterns < LEAST_PATTERNS) return edge + 1;
+    relay.send_ahead(
+        ports, patterns,
+        [](void* whom, Port& port, std::int64_t arrival) {
+            Board& peer = *port.peer->board;
+            if (!peer.takes_bytes) static_cast<Engine*>(whom)->wake(peer, peer.group->edge_at(arrival) - 1);
+        },
+        this);
+    board.naps = true;
+    return edge + Relay::PERIOD * patterns;
+}
+
+void Engine::catch_up_relay(Board& board, std::int64_t edge) {
+    const Group& group = *board.group;
+    const std::int64_t edges = edge - board.last - 1;
+    board.pins.relay->repeat(board.ports.get(), static_cast<std::uint32_t>(edges / Relay::PERIOD));
+    board.evaluated += edges / Relay::PERIOD * Relay::PERIOD;
+    for (std::int64_t at = edge - edges % Relay::PERIOD; at < edge; ++at) {
+        exchange(board, group.time_of(at));
+        evaluate(board);
+    }
+    board.napped += edges;
+    board.last = edge - 1;
+}
+
 // Evaluates a board that naps at all edges before `edge`.
 void Engine::catch_up(Board& board, std::int64_t edge) {
     if (board.last + 1 >= edge) return;
+    if (board.pins.relay) return catch_up_relay(board, edge);
     const Group& group = *board.group;
     Port& port = board.ports[0];
     *board.pins.cpu.slept = 0;
@@ -83,7 +118,15 @@ void Engine::catch_up(Board& board) {
 void Engine::rouse(Board& board) {
     catch_up(board);
     if (board.naps) wake(board, board.last + 1);
-    for (std::size_t i = 0; i < board.wired; ++i) board.ports[i].recall();
+    for (std::size_t i = 0; i < board.wired; ++i) recall(board.ports[i]);
+}
+
+// Takes back what a port was to send. A board that naps since these bytes would come is roused.
+void Engine::recall(Port& port) {
+    if (!port.ahead) return;
+    port.recall();
+    Board& peer = *port.peer->board;
+    if (peer.naps && peer.pins.relay) rouse(peer);
 }
 
 std::int64_t Engine::napped(int index) {

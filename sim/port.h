@@ -62,6 +62,7 @@ struct alignas(64) Port {
     // Takes out the oldest symbol that has arrived.
     std::uint16_t receive() {
         const std::uint16_t symbol = ring_[head_].symbol;
+        controls_ -= symbol >= CONTROL_BIT;
         head_ = (head_ + 1) & mask_;
         first = head_ == tail_ ? NEVER : ring_[head_].arrival;
         return symbol;
@@ -82,12 +83,23 @@ struct alignas(64) Port {
         return arrival;
     }
 
-    // send() for a symbol that is under way already.
+    // send() for a symbol that is under way already; for so many that leave one behind the other.
     void send_known(std::int64_t time) {
         last_start = time > wire_free ? time : wire_free;
         wire_free = last_start + symbol_ps;
         --ahead;
         ++count;
+    }
+    void send_known(std::uint32_t many) {
+        wire_free += many * symbol_ps;
+        last_start = wire_free - symbol_ps;
+        ahead -= many;
+        count += many;
+    }
+    // Whether a symbol that is sent at `time` is the next of those under way already.
+    bool expects(std::int64_t time, std::uint16_t symbol) const {
+        const Flight& next = peer->ring_[(peer->tail_ - ahead) & peer->mask_];
+        return next.symbol == symbol && next.arrival == std::max(time, wire_free) + symbol_ps + delay_ps;
     }
 
     // Puts symbols under way that the board will send as fast as it can from its edge at `time` on. Returns when the
@@ -102,6 +114,15 @@ struct alignas(64) Port {
         return first_arrival;
     }
 
+    // Puts a symbol under way that will leave behind all that are under way already, without a pause. Returns when it
+    // arrives.
+    std::int64_t add_ahead(std::uint16_t symbol) {
+        const std::int64_t arrival = wire_free + ++ahead * symbol_ps + delay_ps;
+        if (live) add(*live, place);
+        peer->put(arrival, symbol);
+        return arrival;
+    }
+
     // Takes back what is under way and has not been sent.
     void recall() {
         if (ahead) peer->take_back(ahead);
@@ -110,11 +131,24 @@ struct alignas(64) Port {
 
     // When the first symbol arrives here that is no byte; with `bytes`, the first of all. NEVER if none is under way.
     std::int64_t first_control(bool bytes) const {
-        if (bytes) return first;
+        if (bytes || !controls_) return bytes ? first : NEVER;
         for (std::uint32_t at = head_; at != tail_; at = (at + 1) & mask_) {
             if (ring_[at].symbol >= CONTROL_BIT) return ring_[at].arrival;
         }
         return NEVER;
+    }
+
+    // The symbol under way that arrives behind so many others.
+    std::uint16_t symbol(std::uint32_t number) const { return ring_[(head_ + number) & mask_].symbol; }
+
+    // The first of so many symbols under way that is no byte, or does not arrive just behind the one before it.
+    std::uint32_t regular(std::uint32_t many) const {
+        std::int64_t arrival = first;
+        std::uint32_t at = head_;
+        for (std::uint32_t n = 0; n < many; ++n, at = (at + 1) & mask_, arrival += symbol_ps) {
+            if (at == tail_ || ring_[at].arrival != arrival || ring_[at].symbol >= CONTROL_BIT) return n;
+        }
+        return many;
     }
 
     // Loses what is under way to the peer and arrives after `from`; returns how many symbols.
@@ -136,6 +170,7 @@ struct alignas(64) Port {
         std::uint64_t lost = 0;
         while (head_ != tail_ && ring_[(tail_ - 1) & mask_].arrival > from) {
             tail_ = (tail_ - 1) & mask_;
+            controls_ -= ring_[tail_].symbol >= CONTROL_BIT;
             ++lost;
         }
         if (head_ == tail_) first = NEVER;
@@ -154,6 +189,7 @@ struct alignas(64) Port {
 
     void put(std::int64_t arrival, std::uint16_t symbol) {
         ring_[tail_] = {arrival, symbol};
+        controls_ += symbol >= CONTROL_BIT;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -175,6 +211,7 @@ struct alignas(64) Port {
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
     std::uint32_t mask_ = 7;
+    std::uint32_t controls_ = 0;  // control codes under way
 };
 
 // Joins two ports by a pair of fibers; `first_fiber` is the number of the direction from a to b.

@@ -39,6 +39,7 @@ Hub::Hub(unsigned ports, Pins& pins)
     pins.sending = &showing_;
     pins.arriving = &came_;
     pins.ready = &may_send_;
+    pins.relay = this;
     for (unsigned n = 0; n < ports; ++n) {
         pins.ports.push_back({&rx_payload_[n], &rx_valid_[n], &tx_payload_[n], &tx_valid_[n], &tx_ready_[n]});
         const auto* connected = reinterpret_cast<const std::uint8_t*>(&connected_shown_) + n / 8;

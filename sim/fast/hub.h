@@ -11,18 +11,24 @@
 #include <memory>
 
 #include "board.h"
+#include "hub_flow.h"
 #include "hub_port.h"
 #include "hub_state.h"
 #include "mask.h"
 
 namespace nectar::fast {
 
-class Hub : private HubState {
+class Hub : private HubState, public Relay {
   public:
     Hub(unsigned ports, Pins& pins);
 
     // A rising edge of the clock.
     void edge();
+
+    std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
+                          std::int64_t period) override;
+    void send_ahead(Port* ports, std::uint32_t patterns, Notice told, void* whom) override;
+    void repeat(Port* ports, std::uint32_t patterns) override;
 
   private:
     static constexpr int NOT_COUNTED = -1;
@@ -45,6 +51,8 @@ class Hub : private HubState {
     void calm_down();
     void move_bytes();
     void take_bytes();
+    FlowState flow_state() const;
+    std::uint16_t flowing(unsigned output, std::uint32_t number, const Port& input) const;
 
     // Central controller.
     void control();
@@ -139,6 +147,7 @@ class Hub : private HubState {
     Mask odd_inputs_;    // then: ports whose symbols are no bytes for the queue
     Mask odd_outputs_;   // and outputs at which something else than bytes is on its way
     std::int64_t now_ = 0;
+    Flow flow_;
     bool reset_next_ = false;
     std::uint8_t owners_[MOST_PORTS] = {};   // input connected to each output
     std::uint8_t lockers_[MOST_PORTS] = {};

@@ -36,6 +36,19 @@ class Queue {
     void preset(unsigned ahead, std::uint16_t entry) { entries_[(tail_ + ahead) & MASK] = entry; }
     std::uint16_t preset(unsigned ahead) const { return entries_[(tail_ + ahead) & MASK]; }
     void admit() { ++tail_; }
+    // Where the head is, and where ends what can be read, what was put before this cycle, and all: they count entries.
+    std::uint32_t head() const { return head_; }
+    std::uint32_t visible() const { return visible_; }
+    std::uint32_t settled() const { return settled_; }
+    std::uint32_t tail() const { return tail_; }
+    std::uint16_t entry(std::uint32_t number) const { return entries_[number & MASK]; }
+    // So many entries have come in, and gone, one by one; those that have come in are preset.
+    void pass(std::uint32_t in, std::uint32_t out) {
+        head_ += out;
+        visible_ += in;
+        settled_ += in;
+        tail_ += in;
+    }
     // Throws away what was put before this cycle.
     void clear() { head_ = visible_ = settled_; }
     // The cycle ends.
