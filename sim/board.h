@@ -183,12 +183,11 @@ class Relay {
     static constexpr std::int64_t PERIOD = 8;
     // How often the pattern of the last PERIOD edges comes again, if nothing arrives but what is under way; 0: it is not
     // known. Call it at each edge whose number, `edge`, is a multiple of PERIOD, behind the evaluation; `time`: of this
-    // edge.
-    virtual std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
-                                  std::int64_t period) = 0;
-    // The symbols of the next so many patterns go to the fibers; told(port, arrival) is called for the first at each.
+    // edge. Bytes of which it is known when they will leave are put on the fibers; told(whom, port, arrival) is called
+    // for the first of them at each. Whether they do leave then is looked at when that time has come.
     using Notice = void (*)(void* whom, Port& port, std::int64_t arrival);
-    virtual void send_ahead(Port* ports, std::uint32_t patterns, Notice told, void* whom) = 0;
+    virtual std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
+                                  std::int64_t period, Notice told, void* whom) = 0;
     // The board has been evaluated at the edges of so many patterns more.
     virtual void repeat(Port* ports, std::uint32_t patterns) = 0;
 

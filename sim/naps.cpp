@@ -60,16 +60,13 @@ std::int64_t Engine::nap_of_relay(Board& board, std::int64_t edge) {
     if (!may_nap_ || edge < board.reset || !board.orders.empty()) return edge + 1;
     Group& group = *board.group;
     Relay& relay = *board.pins.relay;
-    Port* const ports = board.ports.get();
-    const std::uint32_t patterns = relay.repeats(ports, board.wired, edge, group.time_of(edge), group.period);
+    const auto told = [](void* whom, Port& port, std::int64_t arrival) {
+        Board& peer = *port.peer->board;
+        if (!peer.takes_bytes) static_cast<Engine*>(whom)->wake(peer, peer.group->edge_at(arrival) - 1);
+    };
+    const std::uint32_t patterns =
+        relay.repeats(board.ports.get(), board.wired, edge, group.time_of(edge), group.period, told, this);
     if (patterns < LEAST_PATTERNS) return edge + 1;
-    relay.send_ahead(
-        ports, patterns,
-        [](void* whom, Port& port, std::int64_t arrival) {
-            Board& peer = *port.peer->board;
-            if (!peer.takes_bytes) static_cast<Engine*>(whom)->wake(peer, peer.group->edge_at(arrival) - 1);
-        },
-        this);
     board.naps = true;
     return edge + Relay::PERIOD * patterns;
 }

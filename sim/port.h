@@ -141,12 +141,14 @@ struct alignas(64) Port {
     // The symbol under way that arrives behind so many others.
     std::uint16_t symbol(std::uint32_t number) const { return ring_[(head_ + number) & mask_].symbol; }
 
-    // The first of so many symbols under way that is no byte, or does not arrive just behind the one before it.
-    std::uint32_t regular(std::uint32_t many) const {
+    // How many of the symbols under way are bytes that arrive one behind the other, from the first on.
+    std::uint32_t regular() const {
+        const std::uint32_t many = (tail_ - head_) & mask_;
+        if (run_ >= many) return many;
         std::int64_t arrival = first;
-        std::uint32_t at = head_;
-        for (std::uint32_t n = 0; n < many; ++n, at = (at + 1) & mask_, arrival += symbol_ps) {
-            if (at == tail_ || ring_[at].arrival != arrival || ring_[at].symbol >= CONTROL_BIT) return n;
+        for (std::uint32_t n = 0; n < many; ++n, arrival += symbol_ps) {
+            const Flight& flight = ring_[(head_ + n) & mask_];
+            if (flight.arrival != arrival || flight.symbol >= CONTROL_BIT) return n;
         }
         return many;
     }
@@ -171,6 +173,7 @@ struct alignas(64) Port {
         while (head_ != tail_ && ring_[(tail_ - 1) & mask_].arrival > from) {
             tail_ = (tail_ - 1) & mask_;
             controls_ -= ring_[tail_].symbol >= CONTROL_BIT;
+            run_ -= run_ != 0;
             ++lost;
         }
         if (head_ == tail_) first = NEVER;
@@ -179,6 +182,7 @@ struct alignas(64) Port {
 
     void take_back(std::uint32_t many) {
         tail_ = (tail_ - many) & mask_;
+        run_ -= std::min(run_, many);
         if (head_ == tail_) first = NEVER;
     }
 
@@ -188,8 +192,10 @@ struct alignas(64) Port {
     };
 
     void put(std::int64_t arrival, std::uint16_t symbol) {
+        const bool byte = symbol < CONTROL_BIT;
+        run_ = !byte ? 0 : ring_[(tail_ - 1) & mask_].arrival + symbol_ps == arrival ? run_ + 1 : 1;
+        controls_ += !byte;
         ring_[tail_] = {arrival, symbol};
-        controls_ += symbol >= CONTROL_BIT;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -212,6 +218,7 @@ struct alignas(64) Port {
     std::uint32_t tail_ = 0;
     std::uint32_t mask_ = 7;
     std::uint32_t controls_ = 0;  // control codes under way
+    std::uint32_t run_ = 0;       // the last so many symbols, under way or not, are bytes one behind the other
 };
 
 // Joins two ports by a pair of fibers; `first_fiber` is the number of the direction from a to b.

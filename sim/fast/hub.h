@@ -25,9 +25,8 @@ class Hub : private HubState, public Relay {
     // A rising edge of the clock.
     void edge();
 
-    std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
-                          std::int64_t period) override;
-    void send_ahead(Port* ports, std::uint32_t patterns, Notice told, void* whom) override;
+    std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time, std::int64_t period,
+                          Notice told, void* whom) override;
     void repeat(Port* ports, std::uint32_t patterns) override;
 
   private:
@@ -52,7 +51,8 @@ class Hub : private HubState, public Relay {
     void move_bytes();
     void take_bytes();
     FlowState flow_state() const;
-    std::uint16_t flowing(unsigned output, std::uint32_t number, const Port& input) const;
+    PortFlow port_flow(const Port& port, std::int64_t time) const;
+    void send_ahead(Port& output, const Port& input, bool arrives) const;
 
     // Central controller.
     void control();

@@ -26,8 +26,9 @@ struct PortFlow {
     // and these have gone on by the symbols of a pattern, or not at all.
     std::uint64_t sent = 0;
     std::uint32_t head = 0, tail = 0;
-    // By how many they have.
+    // By how many they have; and whether all this holds.
     std::uint32_t leaves = 0, out = 0, in = 0;
+    bool steady = false;
 };
 
 // A HUB at an edge, and what it has done in the pattern that ends there.
@@ -37,7 +38,8 @@ struct Flow {
     std::int64_t edge = NEVER;
     std::uint32_t symbols = 0;  // of a pattern, at each port
     FlowState state;
-    std::vector<PortFlow> ports;
+    std::vector<PortFlow> ports;    // those with a fiber
+    std::size_t place[128] = {};    // of a port among them
 };
 
 }  // namespace nectar::fast

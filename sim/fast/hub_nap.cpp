@@ -8,9 +8,10 @@ namespace nectar::fast {
 
 namespace {
 
-// A nap has so many patterns at most.
+// A nap has so many patterns at most; so many symbols are put on a fiber ahead, again when there are fewer.
 constexpr std::uint32_t MOST_PATTERNS = 64;
-// Entries that a queue must have, or have room for, beside those that pass.
+constexpr std::uint32_t MOST_AHEAD = 448, FEW_AHEAD = 64;
+// Entries that a queue keeps, or has room for, beside those that pass.
 constexpr std::uint32_t MARGIN = 8;
 
 // Symbols of a pattern, if all fibers carry the same whole number of them; else 0.
@@ -40,106 +41,110 @@ FlowState Hub::flow_state() const {
             awaiting_, moved_, held_, still_, pending_, connected_, odd_inputs_};
 }
 
-std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time, std::int64_t period) {
+PortFlow Hub::port_flow(const Port& port, std::int64_t time) const {
+    const HubPort& p = port_[port.number];
+    PortFlow flow;
+    flow.first = port.first - time;
+    flow.wire_free = port.wire_free - time;
+    flow.to_read = p.queue.tail() - p.queue.visible();
+    flow.to_settle = p.queue.tail() - p.queue.settled();
+    flow.ready = port.ready;
+    flow.valid = p.valid;
+    flow.fresh = p.fresh;
+    flow.has_beside = p.has_beside;
+    flow.behind = p.behind;
+    flow.sent = port.count;
+    flow.head = p.queue.head();
+    flow.tail = p.queue.tail();
+    return flow;
+}
+
+std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time, std::int64_t period,
+                           Notice told, void* whom) {
     const bool follows = flow_.edge + PERIOD == edge;
     flow_.edge = Flow::NEVER;
-    if (!calm_ || odd_outputs_ || restart_ || !wired) return 0;
+    if (!calm_ || restart_ || !wired) return 0;
     if (flow_.ports.size() != wired) {
         flow_.ports.resize(wired);
         flow_.symbols = symbols_of_pattern(ports, wired, period);
+        for (std::size_t place = 0; place < wired; ++place) flow_.place[ports[place].number] = place;
     }
     if (!flow_.symbols) return 0;
     flow_.edge = edge;
     const FlowState state = flow_state();
-    bool same = follows && state == flow_.state;
+    bool same = follows && state == flow_.state && !odd_outputs_;
     flow_.state = state;
-    const std::uint32_t symbols = flow_.symbols;
-    std::int64_t most = MOST_PATTERNS;
+    const auto symbols = static_cast<std::int64_t>(flow_.symbols);
     Mask rest = queued_ | sending_ | arriving_ | held_valid_, feeds, leave;
     for (std::size_t place = 0; place < wired; ++place) {
-        const Port& port = ports[place];
-        const unsigned n = port.number;
-        const HubPort& p = port_[n];
-        const Queue& queue = p.queue;
+        const unsigned n = ports[place].number;
+        PortFlow now = port_flow(ports[place], time);
+        PortFlow& then = flow_.ports[place];
+        now.steady = follows && fast::repeats(now, then, flow_.symbols) && has(sending_, n) == (now.leaves != 0);
+        then = now;
+        same = same && now.steady;
         drop(rest, n);
-        PortFlow now;
-        now.first = port.first == NEVER ? NEVER : port.first - time;
-        now.wire_free = port.wire_free - time;
-        now.to_read = queue.tail() - queue.visible();
-        now.to_settle = queue.tail() - queue.settled();
-        now.ready = port.ready;
-        now.valid = p.valid;
-        now.fresh = p.fresh;
-        now.has_beside = p.has_beside;
-        now.behind = p.behind;
-        now.sent = port.count;
-        now.head = queue.head();
-        now.tail = queue.tail();
-        same = same && fast::repeats(now, flow_.ports[place], symbols) && has(sending_, n) == (now.leaves != 0) &&
-               !(now.leaves && port.faults);
-        flow_.ports[place] = now;
-        if (!same) continue;
-        // How long it goes on like that.
-        if (now.in) {
-            most = std::min<std::int64_t>(most, port.regular(static_cast<std::uint32_t>(most) * symbols) / symbols);
-        } else if (port.first != NEVER) {
-            most = std::min(most, ((now.first + period - 1) / period - 1) / PERIOD);
-        }
+        if (now.out) feeds |= port_[n].targets;
+        if (now.steady && now.leaves && !has(odd_outputs_, n)) add(leave, n);
+    }
+    if (!follows) return 0;
+    each(leave, [&](unsigned o) {
+        Port& port = ports[flow_.place[o]];
+        const std::size_t from = flow_.place[owners_[o]];
+        const PortFlow& input = flow_.ports[from];
+        if (port.ahead >= FEW_AHEAD || port.faults || !input.steady || !input.out) return;
+        const std::uint32_t before = port.ahead;
+        send_ahead(port, ports[from], input.in);
+        if (port.ahead != before) told(whom, port, port.wire_free + (before + 1) * port.symbol_ps + port.delay_ps);
+    });
+    if (!same || rest || feeds != leave) return 0;
+    // How long it goes on like that.
+    std::int64_t most = MOST_PATTERNS;
+    for (std::size_t place = 0; place < wired && most > 0; ++place) {
+        const Port& port = ports[place];
+        const PortFlow& flow = flow_.ports[place];
+        const Queue& queue = port_[port.number].queue;
         const std::int64_t level = queue.tail() - queue.head();
-        if (now.out) {
-            feeds |= p.targets;
-            const std::uint32_t end = queue.tail() + has(arriving_, n) + has(held_valid_, n);
-            const std::int64_t entries = std::min<std::int64_t>(end - queue.head(), most * symbols + MARGIN);
-            std::int64_t bytes = 0;
-            while (bytes < entries && queue.entry(queue.head() + static_cast<std::uint32_t>(bytes)) < CONTROL_BIT) {
-                ++bytes;
-            }
-            if (bytes < end - queue.head() || !now.in) {
-                most = std::min(most, std::max<std::int64_t>(0, bytes - MARGIN) / symbols);
-            }
-        } else if (now.in) {
-            if (!has(awaiting_, n)) most = 0;
-            most = std::min(most, std::max<std::int64_t>(0, std::int64_t{QUEUE_DEPTH} - level - MARGIN) / symbols);
+        if (flow.in) {
+            most = std::min(most, port.regular() / symbols);
+        } else if (port.first != NEVER) {
+            most = std::min(most, ((flow.first + period - 1) / period - 1) / PERIOD);
         }
-        set(leave, n, now.leaves);
+        if (flow.leaves) most = std::min(most, port.ahead / symbols);
+        if (flow.out && !flow.in) most = std::min(most, (level - MARGIN) / symbols);
+        if (flow.in && !flow.out) {
+            const std::int64_t room = std::int64_t{QUEUE_DEPTH} - level - MARGIN;
+            most = has(awaiting_, port.number) ? std::min(most, room / symbols) : 0;
+        }
     }
     if (held_ && log_) {
         const std::int64_t tick = std::int64_t{1} << log_;
         most = std::min(most, (tick - (running_ & (tick - 1)) - 1) / PERIOD);
     }
-    return same && !rest && !(feeds != leave) && most > 0 ? static_cast<std::uint32_t>(most) : 0;
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(most, 0));
 }
 
-// The symbol that leaves an output as number `number` from now on; `input`: who feeds it.
-std::uint16_t Hub::flowing(unsigned output, std::uint32_t number, const Port& input) const {
-    const HubPort& p = port_[output];
-    if (p.valid && !number--) return p.out;
-    if (p.has_beside && !number--) return p.beside.symbol;
-    if (number < p.behind) return p.waiting[number].symbol;
-    const unsigned n = input.number;
-    const Queue& queue = port_[n].queue;
-    number -= p.behind;
-    const std::uint32_t here = queue.tail() - queue.head() + has(arriving_, n) + has(held_valid_, n);
-    return number < here ? queue.entry(queue.head() + number) : input.symbol(number - here);
-}
-
-void Hub::send_ahead(Port* ports, std::uint32_t patterns, Notice told, void* whom) {
-    const std::uint32_t many = patterns * flow_.symbols;
-    const auto place_of = [&](unsigned number) {
-        std::size_t place = 0;
-        while (ports[place].number != number) ++place;
-        return place;
-    };
-    for (std::size_t place = 0; place < flow_.ports.size(); ++place) {
-        if (!flow_.ports[place].leaves) continue;
-        Port& port = ports[place];
-        const Port& input = ports[place_of(owners_[port.number])];
-        bool first = true;
-        while (port.ahead < many) {
-            const std::int64_t arrival = port.add_ahead(flowing(port.number, port.ahead, input));
-            if (first) told(whom, port, arrival);
-            first = false;
+// Puts on the fiber what will leave an output, as far as that is known: bytes in front of a control code; what has
+// arrived, and with `arrives` what is under way.
+void Hub::send_ahead(Port& output, const Port& input, bool arrives) const {
+    const HubPort& p = port_[output.number];
+    const Queue& queue = port_[input.number].queue;
+    const std::uint32_t coming = has(arriving_, input.number) + has(held_valid_, input.number);
+    const std::uint32_t before = p.valid + p.has_beside + p.behind;
+    const std::uint32_t here = before + queue.tail() - queue.head() + coming;
+    const std::uint32_t most = std::min(MOST_AHEAD, here + (arrives ? input.regular() : 0));
+    for (std::uint32_t n = output.ahead; n < most; ++n) {
+        std::uint16_t symbol;
+        if (n >= here) {
+            symbol = input.symbol(n - here);
+        } else if (n >= before) {
+            symbol = queue.entry(queue.head() + n - before);
+        } else {
+            const std::uint32_t beside = n - p.valid;
+            symbol = n < p.valid ? p.out : beside < p.has_beside ? p.beside.symbol : p.waiting[beside - p.has_beside].symbol;
         }
+        if (symbol >= CONTROL_BIT) return;
+        output.add_ahead(symbol);
     }
 }
 
