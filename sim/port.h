@@ -62,9 +62,15 @@ struct alignas(64) Port {
     // Takes out the oldest symbol that has arrived.
     std::uint16_t receive() {
         const std::uint16_t symbol = ring_[head_].symbol;
-        controls_ -= symbol >= CONTROL_BIT;
         head_ = (head_ + 1) & mask_;
         first = head_ == tail_ ? NEVER : ring_[head_].arrival;
+        if (symbol < CONTROL_BIT) {
+            --plain_;
+        } else if (--controls_) {
+            while (ring_[(head_ + plain_) & mask_].symbol < CONTROL_BIT) ++plain_;
+        } else {
+            plain_ = level();
+        }
         return symbol;
     }
 
@@ -107,19 +113,18 @@ struct alignas(64) Port {
     std::int64_t send_ahead(std::int64_t time, std::int64_t period, const std::uint16_t* symbols, std::uint32_t many) {
         if (!ready) time += (last_start - time + period - 1) / period * period;
         const std::int64_t first_arrival = std::max(time, wire_free) + symbol_ps + delay_ps;
-        std::int64_t arrival = first_arrival;
-        for (std::uint32_t i = 0; i < many; ++i, arrival += symbol_ps) peer->put(arrival, symbols[i]);
+        peer->put(first_arrival, symbols, many);
         ahead = many;
-        ahead_start = arrival - delay_ps - 2 * symbol_ps;
+        ahead_start = first_arrival + (many - 2) * symbol_ps - delay_ps;
         return first_arrival;
     }
 
-    // Puts a symbol under way that will leave behind all that are under way already, without a pause. Returns when it
-    // arrives.
-    std::int64_t add_ahead(std::uint16_t symbol) {
-        const std::int64_t arrival = wire_free + ++ahead * symbol_ps + delay_ps;
-        if (live) add(*live, place);
-        peer->put(arrival, symbol);
+    // Puts bytes under way that will leave behind all that are under way already, without a pause. Returns when the
+    // first of them arrives.
+    std::int64_t add_ahead(const std::uint16_t* symbols, std::uint32_t many) {
+        const std::int64_t arrival = wire_free + (ahead + 1) * symbol_ps + delay_ps;
+        peer->put(arrival, symbols, many);
+        ahead += many;
         return arrival;
     }
 
@@ -131,11 +136,8 @@ struct alignas(64) Port {
 
     // When the first symbol arrives here that is no byte; with `bytes`, the first of all. NEVER if none is under way.
     std::int64_t first_control(bool bytes) const {
-        if (bytes || !controls_) return bytes ? first : NEVER;
-        for (std::uint32_t at = head_; at != tail_; at = (at + 1) & mask_) {
-            if (ring_[at].symbol >= CONTROL_BIT) return ring_[at].arrival;
-        }
-        return NEVER;
+        if (bytes) return first;
+        return controls_ ? ring_[(head_ + plain_) & mask_].arrival : NEVER;
     }
 
     // The symbol under way that arrives behind so many others.
@@ -143,7 +145,7 @@ struct alignas(64) Port {
 
     // How many of the symbols under way are bytes that arrive one behind the other, from the first on.
     std::uint32_t regular() const {
-        const std::uint32_t many = (tail_ - head_) & mask_;
+        const std::uint32_t many = level();
         if (run_ >= many) return many;
         std::int64_t arrival = first;
         for (std::uint32_t n = 0; n < many; ++n, arrival += symbol_ps) {
@@ -174,6 +176,7 @@ struct alignas(64) Port {
             tail_ = (tail_ - 1) & mask_;
             controls_ -= ring_[tail_].symbol >= CONTROL_BIT;
             run_ -= run_ != 0;
+            plain_ = std::min(plain_, level());
             ++lost;
         }
         if (head_ == tail_) first = NEVER;
@@ -183,6 +186,7 @@ struct alignas(64) Port {
     void take_back(std::uint32_t many) {
         tail_ = (tail_ - many) & mask_;
         run_ -= std::min(run_, many);
+        plain_ = std::min(plain_, level());
         if (head_ == tail_) first = NEVER;
     }
 
@@ -194,6 +198,7 @@ struct alignas(64) Port {
     void put(std::int64_t arrival, std::uint16_t symbol) {
         const bool byte = symbol < CONTROL_BIT;
         run_ = !byte ? 0 : ring_[(tail_ - 1) & mask_].arrival + symbol_ps == arrival ? run_ + 1 : 1;
+        plain_ += byte & !controls_;
         controls_ += !byte;
         ring_[tail_] = {arrival, symbol};
         if (head_ == tail_) {
@@ -201,14 +206,32 @@ struct alignas(64) Port {
             if (live) add(*live, place);
         }
         tail_ = (tail_ + 1) & mask_;
-        if (tail_ == head_) grow();
+        if (tail_ == head_) grow(mask_ + 1);
     }
 
-    __attribute__((noinline)) void grow() {
+    // put() for bytes that arrive one behind the other.
+    void put(std::int64_t arrival, const std::uint16_t* symbols, std::uint32_t many) {
+        if (!many) return;
+        while (level() + many > mask_) grow(level());
+        run_ = run_ && ring_[(tail_ - 1) & mask_].arrival + symbol_ps == arrival ? run_ + many : many;
+        if (!controls_) plain_ += many;
+        if (head_ == tail_) {
+            first = arrival;
+            if (live) add(*live, place);
+        }
+        for (std::uint32_t i = 0; i < many; ++i, arrival += symbol_ps) ring_[(tail_ + i) & mask_] = {arrival, symbols[i]};
+        tail_ = (tail_ + many) & mask_;
+    }
+
+    // Symbols under way.
+    std::uint32_t level() const { return (tail_ - head_) & mask_; }
+
+    // There is room for twice as many symbols; so many are under way.
+    __attribute__((noinline)) void grow(std::uint32_t many) {
         std::vector<Flight> larger(2 * ring_.size());
-        for (std::size_t i = 0; i < ring_.size(); ++i) larger[i] = ring_[(head_ + i) & mask_];
+        for (std::uint32_t i = 0; i < many; ++i) larger[i] = ring_[(head_ + i) & mask_];
         head_ = 0;
-        tail_ = static_cast<std::uint32_t>(ring_.size());
+        tail_ = many;
         mask_ = 2 * mask_ + 1;
         ring_.swap(larger);
     }
@@ -218,6 +241,7 @@ struct alignas(64) Port {
     std::uint32_t tail_ = 0;
     std::uint32_t mask_ = 7;
     std::uint32_t controls_ = 0;  // control codes under way
+    std::uint32_t plain_ = 0;     // bytes in front of the first of them, or all that are under way
     std::uint32_t run_ = 0;       // the last so many symbols, under way or not, are bytes one behind the other
 };
 

@@ -52,7 +52,7 @@ class Hub : private HubState, public Relay {
     void take_bytes();
     FlowState flow_state() const;
     PortFlow port_flow(const Port& port, std::int64_t time) const;
-    void send_ahead(Port& output, const Port& input, bool arrives) const;
+    void send_ahead(Port& output, const Port& input, bool arrives, Notice told, void* whom) const;
 
     // Central controller.
     void control();

@@ -93,9 +93,7 @@ std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, st
         const std::size_t from = flow_.place[owners_[o]];
         const PortFlow& input = flow_.ports[from];
         if (port.ahead >= FEW_AHEAD || port.faults || !input.steady || !input.out) return;
-        const std::uint32_t before = port.ahead;
-        send_ahead(port, ports[from], input.in);
-        if (port.ahead != before) told(whom, port, port.wire_free + (before + 1) * port.symbol_ps + port.delay_ps);
+        send_ahead(port, ports[from], input.in, told, whom);
     });
     if (!same || rest || feeds != leave) return 0;
     // How long it goes on like that.
@@ -126,25 +124,26 @@ std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, st
 
 // Puts on the fiber what will leave an output, as far as that is known: bytes in front of a control code; what has
 // arrived, and with `arrives` what is under way.
-void Hub::send_ahead(Port& output, const Port& input, bool arrives) const {
+void Hub::send_ahead(Port& output, const Port& input, bool arrives, Notice told, void* whom) const {
     const HubPort& p = port_[output.number];
     const Queue& queue = port_[input.number].queue;
+    std::uint16_t symbols[MOST_AHEAD];
+    std::uint32_t known = 0;
+    if (p.valid) symbols[known++] = p.out;
+    if (p.has_beside) symbols[known++] = p.beside.symbol;
+    for (unsigned n = 0; n < p.behind; ++n) symbols[known++] = p.waiting[n].symbol;
+    if (std::any_of(symbols, symbols + known, [](std::uint16_t symbol) { return symbol >= CONTROL_BIT; })) return;
     const std::uint32_t coming = has(arriving_, input.number) + has(held_valid_, input.number);
-    const std::uint32_t before = p.valid + p.has_beside + p.behind;
-    const std::uint32_t here = before + queue.tail() - queue.head() + coming;
-    const std::uint32_t most = std::min(MOST_AHEAD, here + (arrives ? input.regular() : 0));
-    for (std::uint32_t n = output.ahead; n < most; ++n) {
-        std::uint16_t symbol;
-        if (n >= here) {
-            symbol = input.symbol(n - here);
-        } else if (n >= before) {
-            symbol = queue.entry(queue.head() + n - before);
-        } else {
-            const std::uint32_t beside = n - p.valid;
-            symbol = n < p.valid ? p.out : beside < p.has_beside ? p.beside.symbol : p.waiting[beside - p.has_beside].symbol;
-        }
-        if (symbol >= CONTROL_BIT) return;
-        output.add_ahead(symbol);
+    const std::uint32_t end = queue.tail() + coming;
+    std::uint32_t next = queue.head();
+    while (known < MOST_AHEAD && next != end && queue.entry(next) < CONTROL_BIT) symbols[known++] = queue.entry(next++);
+    if (next == end && arrives) {
+        const std::uint32_t under_way = std::min(MOST_AHEAD - known, input.regular());
+        for (std::uint32_t n = 0; n < under_way; ++n) symbols[known++] = input.symbol(n);
+    }
+    if (known > output.ahead) {
+        add(*output.live, output.place);
+        told(whom, output, output.add_ahead(symbols + output.ahead, known - output.ahead));
     }
 }
 
