@@ -118,12 +118,12 @@ void Engine::rouse(Board& board) {
     for (std::size_t i = 0; i < board.wired; ++i) recall(board.ports[i]);
 }
 
-// Takes back what a port was to send. A board that naps since these bytes would come is roused.
+// Takes back what a port was to send, and what boards behind it were to send of that.
 void Engine::recall(Port& port) {
     if (!port.ahead) return;
     port.recall();
     Board& peer = *port.peer->board;
-    if (peer.naps && peer.pins.relay) rouse(peer);
+    if (peer.pins.relay) rouse(peer);
 }
 
 std::int64_t Engine::napped(int index) {

@@ -81,6 +81,7 @@ void Hub::edge() {
         held_ready_ = may_send_;
         each(held_valid_, [&](unsigned n) { held_payload_[n] = rx_payload_[n]; });
         idle_ = !is_busy() && !resetting_ && !held_rst_;
+        flow_.edge = Flow::NEVER;
         if (is_calm()) calm_down();
     }
 }

@@ -11,7 +11,7 @@ namespace {
 // A nap has so many patterns at most; so many symbols are put on a fiber ahead, again when there are fewer.
 constexpr std::uint32_t MOST_PATTERNS = 64;
 constexpr std::uint32_t MOST_AHEAD = 448, FEW_AHEAD = 64;
-// Entries that a queue keeps, or has room for, beside those that pass.
+// Symbols that are known, entries that a queue keeps, or has room for, beside those that pass.
 constexpr std::uint32_t MARGIN = 8;
 
 // Symbols of a pattern, if all fibers carry the same whole number of them; else 0.
@@ -108,7 +108,8 @@ std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, st
         } else if (port.first != NEVER) {
             most = std::min(most, ((flow.first + period - 1) / period - 1) / PERIOD);
         }
-        if (flow.leaves) most = std::min(most, port.ahead / symbols);
+        // The head is in front of what leaves, and looks at one symbol more.
+        if (flow.leaves) most = std::min(most, (std::int64_t{port.ahead} - MARGIN) / symbols);
         if (flow.out && !flow.in) most = std::min(most, (level - MARGIN) / symbols);
         if (flow.in && !flow.out) {
             const std::int64_t room = std::int64_t{QUEUE_DEPTH} - level - MARGIN;
@@ -117,7 +118,7 @@ std::uint32_t Hub::repeats(Port* ports, std::size_t wired, std::int64_t edge, st
     }
     if (held_ && log_) {
         const std::int64_t tick = std::int64_t{1} << log_;
-        most = std::min(most, (tick - (running_ & (tick - 1)) - 1) / PERIOD);
+        most = std::min(most, (running_ ? -running_ & (tick - 1) : tick) / PERIOD);
     }
     return static_cast<std::uint32_t>(std::max<std::int64_t>(most, 0));
 }

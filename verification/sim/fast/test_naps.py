@@ -8,6 +8,8 @@ import pytest
 from nectar.hdl.cab.addresses import REG, REGIONS, Irq
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
 from nectar.hdl.host.events import EventGroup
+from nectar.hdl.hub.commands import Op
+from nectar.hdl.link.symbol import ANY_HUB
 from nectar.sim.host import cores
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
@@ -214,3 +216,101 @@ def test_messages_have_the_same_times(size):
     *awake, none = events(sleep=False)
     assert naps == awake
     assert none == 0 and napped > 40 * size
+
+
+def streamed(name, seed, watcher=False, **options):
+    """As ``meddled``, with Stations that send packets with pauses between them, and HUBs that nap. ``watcher``: the
+    last CAB is a Watcher."""
+    topology, rng = load(name), seeds.rng("streams", name, seed)
+    machine = EngineMachine(topology, boards="fast", **options)
+    *others, last = routes_to_others(topology, rng)
+    stations = []
+    for cab, route in others if watcher else [*others, last]:
+        packets = [rng.randbytes(rng.randrange(100, 1000)) for _ in range(rng.randrange(6))]
+        own = seeds.rng(rng.random())
+        if rng.randrange(2):
+            stations.append(Uneven(machine, cab, route, packets, own))
+        else:
+            stations.append(Station(machine, cab, route, packets, lambda own=own: own.randrange(300)))
+    if watcher:
+        stations.append(Watcher(machine, *last))
+    engine = machine.engine
+    symbols = []
+    for time in range(3_000_000, 700_000_000, 7_000_000):
+        machine.plan(time + rng.randrange(4_000_000), lambda: symbols.append(engine.symbols()))
+    run(machine, 800_000_000)
+    symbols.append(engine.symbols())
+    seen = symbols, [(station.received, getattr(station, "seen", None)) for station in stations]
+    napped = [engine.napped(name) for name in topology.hubs]
+    machine.close()
+    return seen, napped
+
+
+class Uneven(Station):
+    """Pauses within packets, and sometimes does not wait until there is room for a packet, as ``rng`` chooses."""
+
+    def __init__(self, machine, name, route, packets, rng):
+        self.rng = rng
+        super().__init__(machine, name, route, packets, lambda: rng.randrange(300))
+
+    def _send(self, data):
+        command, area = REG["TX_COMMAND"], REG["TX_AREA"]
+        self.door.write_block(DATA, data)
+        waits = self.rng.random() < 0.7
+        for number, (hub, port) in enumerate(self.route):
+            opens = command.opcode.put(int(Op.TEST_OPEN_RETRY)) | command.hub.put(hub) | command.param.put(port)
+            self._write("TX_COMMAND", command.wait_ready.put(int(waits and not number)) | opens)
+        cut = self.rng.randrange(1, len(data))
+        self._write("TX_ADDRESS", DATA)
+        self._write("TX_AREA", area.length.put(cut) | area.start.mask)
+        self.door.spend(self.rng.choice((0, 10, 1000, 3000)) + cut)
+        self._write("TX_ADDRESS", DATA + cut)
+        self._write("TX_AREA", area.length.put(len(data) - cut) | area.crc.mask | area.end.mask)
+        closes = command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB)
+        self._write("TX_COMMAND", closes | command.notify.mask)
+
+
+class Watcher(Station):
+    """Has a HUB's watchdog wait a short time, opens a connection, sends nothing over it, and asks what becomes of
+    it."""
+
+    async def _main(self):
+        command, (hub, port) = REG["TX_COMMAND"], self.route[0]
+
+        def tell(op, param):
+            self._write("TX_COMMAND", command.opcode.put(int(op)) | command.hub.put(hub) | command.param.put(param))
+
+        self.seen = []
+        for op, param in (Op.WATCHDOG_TIME_REPLY, 8), (Op.OPEN_RETRY_REPLY, port), *[(Op.STATUS_OUTPUT, port)] * 40:
+            tell(op, param)
+            reply = 0
+            while not reply and len(self.seen) < 400:
+                self.door.spend(100)
+                reply = await self.door.read(REG["REPLY"].address)
+                self.seen.append(reply)
+            self.door.spend(1000)
+
+
+@pytest.mark.parametrize("name", ["chain:3", "mesh:2x2x2", "hub:16"])
+def test_hubs_through_which_bytes_flow_nap_and_everything_is_the_same(name):
+    total = []
+    for number in range(6):
+        naps, napped = streamed(name, number)
+        awake, none = streamed(name, number, recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake
+        assert not any(none)
+        total.append(napped)
+    assert all(sum(of_hub) > 500 for of_hub in zip(*total, strict=True))
+
+
+def test_a_watchdog_finds_what_stands_still_while_bytes_flow():
+    """What the watchdog ends, it ends in the same cycle whether the HUB naps or not."""
+    total, ended = 0, 0
+    for number in range(12):
+        naps, napped = streamed("hub:4", number, watcher=True)
+        awake, _ = streamed("hub:4", number, watcher=True, recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake
+        total += sum(napped)
+        answers = [reply & 0xFF for reply in naps[1][-1][1] if reply >> 16 & 0xFF == Op.STATUS_OUTPUT]
+        ended += any(answers) and not answers[-1]
+    assert total > 1000 and ended
