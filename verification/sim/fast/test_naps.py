@@ -152,8 +152,8 @@ def meddled(topology, seed, **options):
     return seen, napped
 
 
-@pytest.mark.parametrize("number", range(8))
-@pytest.mark.parametrize("name", ["hub:4", "figure7", "hub:16"])
+@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("name", ["hub:4", "figure7", "mesh:2x2", "hub:16"])
 def test_whatever_the_cpu_does_everything_is_the_same(name, number):
     topology, seed = load(name), (name, number)
     naps, napped = meddled(topology, seed)
@@ -218,22 +218,22 @@ def test_messages_have_the_same_times(size):
     assert none == 0 and napped > 40 * size
 
 
-def streamed(name, seed, watcher=False, **options):
-    """As ``meddled``, with Stations that send packets with pauses between them, and HUBs that nap. ``watcher``: the
-    last CAB is a Watcher."""
+def streamed(name, seed, last=None, **options):
+    """As ``meddled``, with Stations that send packets with pauses between them and within them, and HUBs that nap.
+    ``last``: what the last CAB is instead, a Teller."""
     topology, rng = load(name), seeds.rng("streams", name, seed)
     machine = EngineMachine(topology, boards="fast", **options)
-    *others, last = routes_to_others(topology, rng)
     stations = []
-    for cab, route in others if watcher else [*others, last]:
+    routes = list(routes_to_others(topology, rng))
+    for cab, route in routes[:-1] if last else routes:
         packets = [rng.randbytes(rng.randrange(100, 1000)) for _ in range(rng.randrange(6))]
         own = seeds.rng(rng.random())
-        if rng.randrange(2):
+        if rng.randrange(4):
             stations.append(Uneven(machine, cab, route, packets, own))
         else:
             stations.append(Station(machine, cab, route, packets, lambda own=own: own.randrange(300)))
-    if watcher:
-        stations.append(Watcher(machine, *last))
+    if last:
+        stations.append(last(machine, *routes[-1], seeds.rng(rng.random())))
     engine = machine.engine
     symbols = []
     for time in range(3_000_000, 700_000_000, 7_000_000):
@@ -256,10 +256,10 @@ class Uneven(Station):
     def _send(self, data):
         command, area = REG["TX_COMMAND"], REG["TX_AREA"]
         self.door.write_block(DATA, data)
-        waits = self.rng.random() < 0.7
+        waits = self.rng.randrange(2)
         for number, (hub, port) in enumerate(self.route):
             opens = command.opcode.put(int(Op.TEST_OPEN_RETRY)) | command.hub.put(hub) | command.param.put(port)
-            self._write("TX_COMMAND", command.wait_ready.put(int(waits and not number)) | opens)
+            self._write("TX_COMMAND", command.wait_ready.put(waits * (not number)) | opens)
         cut = self.rng.randrange(1, len(data))
         self._write("TX_ADDRESS", DATA)
         self._write("TX_AREA", area.length.put(cut) | area.start.mask)
@@ -270,31 +270,59 @@ class Uneven(Station):
         self._write("TX_COMMAND", closes | command.notify.mask)
 
 
-class Watcher(Station):
-    """Has a HUB's watchdog wait a short time, opens a connection, sends nothing over it, and asks what becomes of
+class Teller(Station):
+    """Sends commands to the first HUB on its route, and keeps the replies."""
+
+    def __init__(self, machine, name, route, rng):
+        self.rng, self.seen = rng, []
+        super().__init__(machine, name, route)
+
+    async def _tell(self, op, param, cycles=1000):
+        command, (hub, _) = REG["TX_COMMAND"], self.route[0]
+        self._write("TX_COMMAND", command.opcode.put(int(op)) | command.hub.put(hub) | command.param.put(param))
+        for _ in range(20):
+            self.door.spend(100)
+            self.seen.append(await self.door.read(REG["REPLY"].address))
+            if self.seen[-1]:
+                break
+        self.door.spend(cycles)
+
+
+class Watcher(Teller):
+    """Has the HUB's watchdog wait a short time, opens a connection, sends nothing over it, and asks what becomes of
     it."""
 
     async def _main(self):
-        command, (hub, port) = REG["TX_COMMAND"], self.route[0]
+        _, port = self.route[0]
+        await self._tell(Op.WATCHDOG_TIME_REPLY, 8)
+        await self._tell(Op.OPEN_RETRY_REPLY, port)
+        for _ in range(40):
+            await self._tell(Op.STATUS_OUTPUT, port)
 
-        def tell(op, param):
-            self._write("TX_COMMAND", command.opcode.put(int(op)) | command.hub.put(hub) | command.param.put(param))
 
-        self.seen = []
-        for op, param in (Op.WATCHDOG_TIME_REPLY, 8), (Op.OPEN_RETRY_REPLY, port), *[(Op.STATUS_OUTPUT, port)] * 40:
-            tell(op, param)
-            reply = 0
-            while not reply and len(self.seen) < 400:
-                self.door.spend(100)
-                reply = await self.door.read(REG["REPLY"].address)
-                self.seen.append(reply)
-            self.door.spend(1000)
+class Ruler(Teller):
+    """Gives supervisor commands and asks, about any port."""
+
+    async def _main(self):
+        disturbs = Op.DISABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT_REPLY, Op.FORCE_READY_REPLY, Op.LOOP_BACK_REPLY
+        asks = (
+            Op.STATUS_QUEUE,
+            Op.STATUS_INPUT,
+            Op.STATUS_ERRORS,
+            Op.STATUS_OUTPUT,
+            Op.STATUS_READY,
+            Op.MONITOR_READ_REPLY,
+        )
+        for _ in range(40):
+            port = self.rng.randrange(5)
+            await self._tell(self.rng.choice((*disturbs, *asks)), port, self.rng.randrange(1500))
+            await self._tell(Op.ENABLE_REPLY, port, self.rng.randrange(1500))
 
 
 @pytest.mark.parametrize("name", ["chain:3", "mesh:2x2x2", "hub:16"])
 def test_hubs_through_which_bytes_flow_nap_and_everything_is_the_same(name):
     total = []
-    for number in range(6):
+    for number in range(30):
         naps, napped = streamed(name, number)
         awake, none = streamed(name, number, recorder=Recorder(groups=EventGroup.SYMBOLS))
         assert naps == awake
@@ -306,11 +334,24 @@ def test_hubs_through_which_bytes_flow_nap_and_everything_is_the_same(name):
 def test_a_watchdog_finds_what_stands_still_while_bytes_flow():
     """What the watchdog ends, it ends in the same cycle whether the HUB naps or not."""
     total, ended = 0, 0
-    for number in range(12):
-        naps, napped = streamed("hub:4", number, watcher=True)
-        awake, _ = streamed("hub:4", number, watcher=True, recorder=Recorder(groups=EventGroup.SYMBOLS))
+    for number in range(20):
+        naps, napped = streamed("hub:4", number, Watcher)
+        awake, _ = streamed("hub:4", number, Watcher, recorder=Recorder(groups=EventGroup.SYMBOLS))
         assert naps == awake
         total += sum(napped)
         answers = [reply & 0xFF for reply in naps[1][-1][1] if reply >> 16 & 0xFF == Op.STATUS_OUTPUT]
         ended += any(answers) and not answers[-1]
     assert total > 1000 and ended
+
+
+@pytest.mark.parametrize("name", ["hub:4", "chain:3x2"])
+def test_commands_to_hubs_through_which_bytes_flow_do_the_same(name):
+    """Ports are disabled, reset, looped back, and asked about while bytes flow through them."""
+    total = 0
+    for number in range(20):
+        naps, napped = streamed(name, number, Ruler)
+        awake, _ = streamed(name, number, Ruler, recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake
+        assert any(naps[1][-1][1])
+        total += sum(napped)
+    assert total > 1000
