@@ -106,9 +106,10 @@ void Engine::catch_up(Board& board, std::int64_t edge) {
     board.last = edge - 1;
 }
 
-// Has a board caught up with the time if it naps; it goes on with its nap.
+// Has a board caught up with the time if it naps; it goes on with its nap. At its next edge it is evaluated as usual.
 void Engine::catch_up(Board& board) {
-    if (board.naps) catch_up(board, std::max(board.group->edge_at(now_), board.group->edge));
+    const Group& group = *board.group;
+    if (board.naps) catch_up(board, std::min(std::max(group.edge_at(now_), group.edge), group.wake[board.slot]));
 }
 
 // Ends a nap: what comes next may change what the board does. What it was to send later is taken back.

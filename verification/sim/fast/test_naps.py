@@ -355,3 +355,26 @@ def test_commands_to_hubs_through_which_bytes_flow_do_the_same(name):
         assert any(naps[1][-1][1])
         total += sum(napped)
     assert total > 1000
+
+
+_LARGER = "chain:3", "mesh:2x2x2", "hub:16", "torus:2x2", "figure7"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("last", [None, Watcher, Ruler])
+@pytest.mark.parametrize("name", _LARGER)
+def test_many_streams_are_the_same(name, last):
+    for number in range(200):
+        naps, _ = streamed(name, number, last)
+        awake, _ = streamed(name, number, last, recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake, number
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["hub:4", "mesh:2x2", *_LARGER])
+def test_many_programs_that_meddle_are_the_same(name):
+    topology = load(name)
+    for number in range(200):
+        naps, _ = meddled(topology, (name, number))
+        awake, _ = meddled(topology, (name, number), recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake, number
