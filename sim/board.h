@@ -150,7 +150,7 @@ struct Port;
 class Processor;
 
 // A board that can be left alone while bytes of packets pass through it, and be evaluated at these edges later.
-// docs/engine.md, "Naps".
+// docs/naps.md.
 class Napper {
   public:
     // What a board does at its next edges: for so many of them it shows nothing but bytes that it sends, and its
@@ -176,15 +176,15 @@ class Napper {
 };
 
 // A board through which bytes can flow in a pattern that repeats, and which can then be evaluated later.
-// docs/engine.md, "Naps".
+// docs/naps.md.
 class Relay {
   public:
     // The pattern has so many edges.
     static constexpr std::int64_t PERIOD = 8;
-    // How often the pattern of the last PERIOD edges comes again, if nothing arrives but what is under way; 0: it is not
-    // known. Call it at each edge whose number, `edge`, is a multiple of PERIOD, behind the evaluation; `time`: of this
-    // edge. Bytes of which it is known when they will leave are put on the fibers; told(whom, port, arrival) is called
-    // for the first of them at each. Whether they do leave then is looked at when that time has come.
+    // How often the pattern of the last PERIOD edges comes again, if nothing arrives but what is under way; 0: that is
+    // not known. Call it at each edge whose number, `edge`, is a multiple of PERIOD, behind the evaluation; `time`: of
+    // this edge. Bytes of which it is known when they will leave are put on the fibers; told(whom, port, arrival) is
+    // called for the first of them at each. Whether they do leave then is looked at when that time has come.
     using Notice = void (*)(void* whom, Port& port, std::int64_t arrival);
     virtual std::uint32_t repeats(Port* ports, std::size_t wired, std::int64_t edge, std::int64_t time,
                                   std::int64_t period, Notice told, void* whom) = 0;

@@ -1,5 +1,5 @@
 // Naps: boards through which nothing but bytes of packets pass are evaluated later, at many edges at once.
-// docs/engine.md, "Naps".
+// docs/naps.md.
 #include <algorithm>
 
 #include "engine.h"

@@ -219,7 +219,7 @@ struct alignas(64) Port {
             first = arrival;
             if (live) add(*live, place);
         }
-        for (std::uint32_t i = 0; i < many; ++i, arrival += symbol_ps) ring_[(tail_ + i) & mask_] = {arrival, symbols[i]};
+        for (std::uint32_t i = 0; i < many; ++i) ring_[(tail_ + i) & mask_] = {arrival + i * symbol_ps, symbols[i]};
         tail_ = (tail_ + many) & mask_;
     }
 

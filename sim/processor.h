@@ -81,7 +81,7 @@ class Processor {
         }
     }
 
-    // A block access, for a board that does words of it by itself (docs/engine.md, "Naps"). Words count from 0.
+    // A block access, for a board that does words of it by itself (docs/naps.md). Words count from 0.
     struct Word {
         std::uint32_t address;
         std::uint32_t data;

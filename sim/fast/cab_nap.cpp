@@ -1,4 +1,4 @@
-// What a fast CAB will do at its next edges if it is left alone. docs/engine.md, "Naps".
+// What a fast CAB will do at its next edges if it is left alone. docs/naps.md.
 #include "cab.h"
 #include "port.h"
 #include "processor.h"
@@ -70,7 +70,8 @@ std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
 class Cab::BlockMover {
   public:
     BlockMover(Cab& cab, Processor& cpu)
-        : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()), made_(cpu.answered() + cab.done_ + cab.ended_),
+        : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()),
+          made_(cpu.answered() + cab.done_ + cab.ended_),
           writes_(cab.pins_.write), is_data_(within(rest_of(cpu), region::DATA, region::DATA_BYTES)),
           memory_(is_data_ ? cab.data_ : cab.program_), base_(is_data_ ? region::DATA : region::PROGRAM),
           driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_), at_work_(cab.at_work_),

@@ -1,4 +1,4 @@
-// What the flow of bytes through a calm HUB is known by. docs/engine.md, "Naps".
+// What the flow of bytes through a calm HUB is known by. docs/naps.md.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace nectar::fast {
 
 // On what the next cycle of a calm HUB depends, but for its ports and the bytes themselves.
 struct FlowState {
-    Mask arriving, held_valid, held_ready, queued, sending, showing, turning, full, awaiting, moved, held, still, pending,
-        connected, odd_inputs;
+    Mask arriving, held_valid, held_ready, queued, sending, showing, turning, full, awaiting, moved, held, still,
+        pending, connected, odd_inputs;
 
     bool operator==(const FlowState& other) const { return std::memcmp(this, &other, sizeof *this) == 0; }
 };

@@ -1,4 +1,4 @@
-// A calm HUB through which bytes flow in a pattern that repeats. docs/engine.md, "Naps".
+// A calm HUB through which bytes flow in a pattern that repeats. docs/naps.md.
 #include <algorithm>
 
 #include "hub.h"

@@ -16,6 +16,7 @@ _PROGRAM = [
     _HERE / "cab_traffic.cpp",
     _SIM / "node_memory.cpp",
     _SIM / "vme.cpp",
+    _SIM / "processor.cpp",
     _SIM / "recorder.cpp",
 ]
 

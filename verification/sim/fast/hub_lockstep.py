@@ -20,6 +20,9 @@ HUB = 0xF7
 #: Set in what is driven into a port in a cycle in which a symbol arrives.
 VALID = 0x8000
 _HERE = Path(__file__).resolve().parent
+_SIM = Path(build.__file__).resolve().parent
+#: What fast CABs, which are in the same library, are linked with.
+_CPU = [_SIM / "processor.cpp", _SIM / "recorder.cpp"]
 
 
 class Difference(IntEnum):
@@ -50,7 +53,7 @@ class _Build(build.Build):
 
     def _around(self, directory, sources):
         _, *kinds = super()._around(directory, ())
-        own = ("lockstep", [_HERE / source for source in sources])
+        own = ("lockstep", [*(_HERE / source for source in sources), *_CPU])
         return (own, *kinds) if self._sources is None else (own, *kinds[:-1], ("broken", self._sources))
 
 

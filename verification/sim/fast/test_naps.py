@@ -1,7 +1,7 @@
 """Naps change nothing but the speed: fast CABs that are evaluated later than at their edges, against the same run
 with all symbols recorded, in which no board naps.
 
-Specification: docs/engine.md, "Naps"."""
+Specification: docs/naps.md."""
 
 import pytest
 
