@@ -25,8 +25,13 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) recall(port);
     const bool block = board.cpu.moves_block();
     if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
-    std::int64_t due = block ? NEVER : board.cpu.due(edge - board.reset);
-    if (due != NEVER) due += board.reset;
+    std::int64_t due = NEVER;
+    if (block) {
+        // A word is answered at an edge at most; what follows the last one is no nap's.
+        due = edge + board.cpu.words() - board.cpu.answered();
+    } else if ((due = board.cpu.due(edge - board.reset)) != NEVER) {
+        due += board.reset;
+    }
     if (due < edge + LEAST_EDGES) return edge + 1;
     const Napper::Rest rest = pins.napper->rest(board.cpu);
     due = std::min(due, edge + rest.edges);
@@ -77,7 +82,7 @@ void Engine::catch_up_relay(Board& board, std::int64_t edge) {
     board.pins.relay->repeat(board.ports.get(), static_cast<std::uint32_t>(edges / Relay::PERIOD));
     board.evaluated += edges / Relay::PERIOD * Relay::PERIOD;
     for (std::int64_t at = edge - edges % Relay::PERIOD; at < edge; ++at) {
-        exchange(board, group.time_of(at));
+        exchange_some(board, group.time_of(at), group.time_of(at + 1));
         evaluate(board);
     }
     board.napped += edges;

@@ -36,13 +36,10 @@ Cab::Rest Cab::rest(const Processor& cpu) const {
     if (!rest.takes_bytes && (held_.rx_valid | pins_.rx_valid)) return {};
     // An area may not be read while a packet is stored in it, or a block written.
     if (rest.sends && in_.stores_at(out_.area())) return {};
-    if (!block) return rest;
-    if (rest.sends && pins_.write) {
+    if (block && rest.sends && pins_.write) {
         const Place place = rest_of(cpu);
         if (out_.area().meets({place.address - region::DATA, place.length})) return {};
     }
-    // A word is answered in a cycle at most; what follows the last one is the engine's.
-    rest.edges = std::min<std::int64_t>(rest.edges, cpu.words() - cpu.answered());
     return rest;
 }
 
