@@ -247,7 +247,8 @@ def streamed(name, seed, last=None, **options):
 
 
 class Uneven(Station):
-    """Pauses within packets, and sometimes does not wait until there is room for a packet, as ``rng`` chooses."""
+    """Pauses within packets, sends some to several outputs of the first HUB, and sometimes does not wait until there is
+    room for a packet, as ``rng`` chooses."""
 
     def __init__(self, machine, name, route, packets, rng):
         self.rng = rng
@@ -256,7 +257,10 @@ class Uneven(Station):
     def _send(self, data):
         command, area = REG["TX_COMMAND"], REG["TX_AREA"]
         self.door.write_block(DATA, data)
-        waits = self.rng.randrange(2)
+        (first, port), waits = self.route[0], self.rng.randrange(2)
+        for other in self.rng.sample([n for n in range(5) if n != port], self.rng.choice((0, 0, 1, 2))):
+            opens = command.opcode.put(int(Op.TEST_OPEN)) | command.hub.put(first) | command.param.put(other)
+            self._write("TX_COMMAND", opens)
         for number, (hub, port) in enumerate(self.route):
             opens = command.opcode.put(int(Op.TEST_OPEN_RETRY)) | command.hub.put(hub) | command.param.put(port)
             self._write("TX_COMMAND", command.wait_ready.put(waits * (not number)) | opens)
