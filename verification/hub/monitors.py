@@ -170,11 +170,13 @@ class Agents:
     def step(self, offered, idle):
         """One cycle, in which the HUB offers ``offered``; returns what arrives at each port, and each ``tx.ready``."""
         now = self.now
+        # Commands may still wait for what an endpoint has to send.
+        ended = self._still and all(endpoint.done for endpoint in self.endpoints)
         arriving = [endpoint.drive(now) for endpoint in self.endpoints]
         ready = [bool(endpoint.take(now)) for endpoint in self.endpoints]
         self.recording.cycle(arriving, offered, ready, idle)
         if arriving.count(None) < len(arriving) and any(symbol not in _NOTHING for symbol in arriving):
-            if self._still:
+            if ended:
                 self._commands = 0
             self._commands += arriving.count(int(Control.COMMAND))
             self._seen = now

@@ -346,3 +346,21 @@ def test_replies_that_wander_are_judged_by_the_connection():
     agents.recording.rx[2] = [item for item in agents.recording.rx[2] if item[0] > 100]
     with pytest.raises(Violation, match="no business there"):
         judge(agents.recording, HUB)
+
+
+def test_commands_are_waited_for_while_an_endpoint_has_something_to_send():
+    """A ready signal that comes late lets commands go on that came long before it."""
+    ports, late = 64, 2000
+    agents = Agents([Endpoint(answer=late) for _ in range(ports)])
+    for target in range(1, ports):
+        agents.endpoints[0].outbox += command(Op.TEST_OPEN_RETRY, HUB, target)
+    silence = [None] * ports
+    while agents.endpoints[0].outbox:
+        agents.step(silence, False)
+    agents.step([None, int(Control.START), *silence[2:]], False)
+    for _ in range(late + 10 * ports):
+        assert not agents.quiet
+        agents.step(silence, False)
+    for _ in range(200):
+        agents.step(silence, False)
+    assert agents.quiet
