@@ -56,23 +56,25 @@ class Station:
     def _write(self, register, value):
         self.door.write(REG[register].address, value)
 
-    def _send(self, data):
+    def _order(self, op, hub, param=0, **bits):
         command = REG["TX_COMMAND"]
-        self.door.write_block(DATA, data)
+        value = command.opcode.put(int(op)) | command.hub.put(hub) | command.param.put(param)
+        for name, bit in bits.items():
+            value |= getattr(command, name).put(int(bit))
+        self._write("TX_COMMAND", value)
+
+    def _open(self, waits=True):
+        """Opens the route; ``waits``: as soon as there is room for a packet."""
         for number, (hub, port) in enumerate(self.route):
-            self._write(
-                "TX_COMMAND",
-                command.wait_ready.put(int(number == 0))
-                | command.opcode.put(int(Op.TEST_OPEN_RETRY))
-                | command.hub.put(hub)
-                | command.param.put(port),
-            )
+            self._order(Op.TEST_OPEN_RETRY, hub, port, wait_ready=waits and number == 0)
+
+    def _send(self, data):
         area = REG["TX_AREA"]
+        self.door.write_block(DATA, data)
+        self._open()
         self._write("TX_ADDRESS", DATA)
         self._write("TX_AREA", area.length.put(len(data)) | area.crc.mask | area.end.mask | area.start.mask)
-        self._write(
-            "TX_COMMAND", command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB) | command.notify.mask
-        )
+        self._order(Op.CLOSE_ALL, ANY_HUB, notify=True)
 
     async def _main(self):
         self.door.attach(self._interrupt)

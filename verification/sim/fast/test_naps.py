@@ -255,23 +255,18 @@ class Uneven(Station):
         super().__init__(machine, name, route, packets, lambda: rng.randrange(300))
 
     def _send(self, data):
-        command, area = REG["TX_COMMAND"], REG["TX_AREA"]
+        area, (hub, port) = REG["TX_AREA"], self.route[0]
         self.door.write_block(DATA, data)
-        (first, port), waits = self.route[0], self.rng.randrange(2)
         for other in self.rng.sample([n for n in range(5) if n != port], self.rng.choice((0, 0, 1, 2))):
-            opens = command.opcode.put(int(Op.TEST_OPEN)) | command.hub.put(first) | command.param.put(other)
-            self._write("TX_COMMAND", opens)
-        for number, (hub, port) in enumerate(self.route):
-            opens = command.opcode.put(int(Op.TEST_OPEN_RETRY)) | command.hub.put(hub) | command.param.put(port)
-            self._write("TX_COMMAND", command.wait_ready.put(waits * (not number)) | opens)
+            self._order(Op.TEST_OPEN, hub, other)
+        self._open(waits=self.rng.randrange(2))
         cut = self.rng.randrange(1, len(data))
         self._write("TX_ADDRESS", DATA)
         self._write("TX_AREA", area.length.put(cut) | area.start.mask)
         self.door.spend(self.rng.choice((0, 10, 1000, 3000)) + cut)
         self._write("TX_ADDRESS", DATA + cut)
         self._write("TX_AREA", area.length.put(len(data) - cut) | area.crc.mask | area.end.mask)
-        closes = command.opcode.put(int(Op.CLOSE_ALL)) | command.hub.put(ANY_HUB)
-        self._write("TX_COMMAND", closes | command.notify.mask)
+        self._order(Op.CLOSE_ALL, ANY_HUB, notify=True)
 
 
 class Teller(Station):
@@ -282,8 +277,8 @@ class Teller(Station):
         super().__init__(machine, name, route)
 
     async def _tell(self, op, param, cycles=1000):
-        command, (hub, _) = REG["TX_COMMAND"], self.route[0]
-        self._write("TX_COMMAND", command.opcode.put(int(op)) | command.hub.put(hub) | command.param.put(param))
+        hub, _ = self.route[0]
+        self._order(op, hub, param)
         for _ in range(20):
             self.door.spend(100)
             self.seen.append(await self.door.read(REG["REPLY"].address))
@@ -333,6 +328,38 @@ def test_hubs_through_which_bytes_flow_nap_and_everything_is_the_same(name):
         assert not any(none)
         total.append(napped)
     assert all(sum(of_hub) > 500 for of_hub in zip(*total, strict=True))
+
+
+class Rude(Station):
+    """Sends packet behind packet, whether there is room for them or not."""
+
+    def _open(self, waits=False):
+        super()._open(waits)
+
+
+def test_hubs_with_full_queues_do_the_same():
+    """Bytes flow through queues that have no room left, and are lost there."""
+
+    def flooded(number, **options):
+        topology, rng = load("hub:4"), seeds.rng("full queues", number)
+        machine = EngineMachine(topology, boards="fast", **options)
+        routes = routes_to_others(topology, rng)
+        stations = [
+            Rude(machine, *route, [rng.randbytes(rng.randrange(700, 1000)) for _ in range(8)]) for route in routes
+        ]
+        run(machine, 900_000_000)
+        seen = machine.engine.symbols(), [station.received for station in stations]
+        napped = machine.engine.napped("HUB1")
+        machine.close()
+        return seen, napped
+
+    total = 0
+    for number in range(20):
+        naps, napped = flooded(number)
+        awake, _ = flooded(number, recorder=Recorder(groups=EventGroup.SYMBOLS))
+        assert naps == awake
+        total += napped
+    assert total > 1000
 
 
 def test_a_watchdog_finds_what_stands_still_while_bytes_flow():
