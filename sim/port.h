@@ -74,6 +74,17 @@ struct alignas(64) Port {
         return symbol;
     }
 
+    // Takes out so many of the oldest, which are bytes; to(symbol) gets each.
+    template <typename To>
+    void receive(std::uint32_t many, To to) {
+        const Flight* const flights = ring_.data();
+        const std::uint32_t mask = mask_;
+        for (std::uint32_t n = head_, end = head_ + many; n != end; ++n) to(flights[n & mask].symbol);
+        head_ = (head_ + many) & mask_;
+        plain_ -= many;
+        first = head_ == tail_ ? NEVER : ring_[head_].arrival;
+    }
+
     // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that
     // it sent will arrive, LOST, or NEVER. `arrived` becomes true if a symbol is on its way in.
     std::int64_t edge(std::int64_t time, std::int64_t next, bool& arrived) {
@@ -140,8 +151,12 @@ struct alignas(64) Port {
         return controls_ ? ring_[(head_ + plain_) & mask_].arrival : NEVER;
     }
 
-    // The symbol under way that arrives behind so many others.
-    std::uint16_t symbol(std::uint32_t number) const { return ring_[(head_ + number) & mask_].symbol; }
+    // Copies so many of the symbols under way, from the first on.
+    void copy(std::uint32_t many, std::uint16_t* symbols) const {
+        const Flight* const flights = ring_.data();
+        const std::uint32_t mask = mask_;
+        for (std::uint32_t at = head_, end = head_ + many; at != end; ++at) *symbols++ = flights[at & mask].symbol;
+    }
 
     // How many of the symbols under way are bytes that arrive one behind the other, from the first on.
     std::uint32_t regular() const {
@@ -219,8 +234,11 @@ struct alignas(64) Port {
             first = arrival;
             if (live) add(*live, place);
         }
-        for (std::uint32_t i = 0; i < many; ++i) ring_[(tail_ + i) & mask_] = {arrival + i * symbol_ps, symbols[i]};
-        tail_ = (tail_ + many) & mask_;
+        Flight* const flights = ring_.data();
+        const std::uint32_t mask = mask_, end = tail_ + many;
+        const std::int64_t symbol_ps = this->symbol_ps;
+        for (std::uint32_t at = tail_; at != end; ++at, arrival += symbol_ps) flights[at & mask] = {arrival, *symbols++};
+        tail_ = end & mask;
     }
 
     // Symbols under way.

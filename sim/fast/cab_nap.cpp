@@ -226,7 +226,7 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
     most += KEPT;
     std::size_t count = 0;
     symbols[count++] = front_.symbol;
-    symbols[count++] = spare_.symbol;
+    if (spare_valid_) symbols[count++] = spare_.symbol;
     const auto add = [&](std::uint32_t word, unsigned first, unsigned last) {
         for (unsigned lane = first; lane <= last && count < most; ++lane) {
             symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
@@ -241,10 +241,18 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
         add(item.word, item.first, item.last);
     }
     if (plain && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
-        std::uint32_t at = address_, left = remaining_;
-        for (; left > 4 && count < most; ++count, ++at, --left) {
-            symbols[count] = memory[at / 4] >> (24 - 8 * (at & 3)) & 0xFF;
+        std::uint32_t at = address_;
+        const std::uint32_t known = remaining_ > 4 ? remaining_ - 4 : 0;
+        const std::uint32_t end = at + std::min(known, static_cast<std::uint32_t>(most - count));
+        for (; at < end && at & 3; ++at) symbols[count++] = memory[at / 4] >> (24 - 8 * (at & 3)) & 0xFF;
+        for (; at + 4 <= end; at += 4, count += 4) {
+            const std::uint32_t word = memory[at / 4];
+            symbols[count] = word >> 24;
+            symbols[count + 1] = word >> 16 & 0xFF;
+            symbols[count + 2] = word >> 8 & 0xFF;
+            symbols[count + 3] = word & 0xFF;
         }
+        for (; at < end; ++at) symbols[count++] = memory[at / 4] >> (24 - 8 * (at & 3)) & 0xFF;
     }
     return count > KEPT ? count - KEPT : 0;
 }
@@ -263,15 +271,19 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
             bytes = received_ && !(mode & reg::RX_MODE_DIRECT) && head_ != visible_ &&
                     (ring_[head_ % RING] & 0x1FF) == static_cast<std::uint16_t>(Control::START);
             return bytes || rests_ ? room : 0;
-        case State::WAIT: break;
+        case State::WAIT: bytes = true; return room;
+        case State::HEADER:
+            if (ended_) return 0;
+            edges = std::min<std::uint32_t>(edges, cab::HEADER_BYTES - 1 - header_count_);
+            break;
         case State::BODY:
             if (ended_ || discarded_) return 0;
             if (threshold > stored_) edges = std::min(edges, threshold - stored_ - 1);
-            for (std::uint32_t n = 0; n < level && n < edges; ++n) {
-                if (ring_[(head_ + n) % RING] >= CONTROL_BIT) edges = n;
-            }
             break;
         default: return 0;
+    }
+    for (std::uint32_t n = 0; n < level && n < edges; ++n) {
+        if (ring_[(head_ + n) % RING] >= CONTROL_BIT) edges = n;
     }
     bytes = true;
     return edges;

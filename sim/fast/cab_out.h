@@ -32,8 +32,8 @@ class FiberOut {
 
     // Bytes of an area leave one behind the other, as fast as the fiber takes them.
     bool sends_bytes() const {
-        const bool bytes = (front_.symbol | spare_.symbol) < CONTROL_BIT;
-        return streams_ && front_valid_ && spare_valid_ && bytes && items_.level() >= 2;
+        const bool bytes = front_.symbol < CONTROL_BIT && !(spare_valid_ && spare_.symbol >= CONTROL_BIT);
+        return streams_ && front_valid_ && bytes && items_.level() >= 2;
     }
     Place area() const;
     std::size_t ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const;

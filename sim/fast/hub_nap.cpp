@@ -140,7 +140,8 @@ void Hub::send_ahead(Port& output, const Port& input, bool arrives, Notice told,
     while (known < MOST_AHEAD && next != end && queue.entry(next) < CONTROL_BIT) symbols[known++] = queue.entry(next++);
     if (next == end && arrives) {
         const std::uint32_t under_way = std::min(MOST_AHEAD - known, input.regular());
-        for (std::uint32_t n = 0; n < under_way; ++n) symbols[known++] = input.symbol(n);
+        input.copy(under_way, symbols + known);
+        known += under_way;
     }
     if (known > output.ahead) {
         add(*output.live, output.place);
@@ -155,8 +156,8 @@ void Hub::repeat(Port* ports, std::uint32_t patterns) {
     for (std::size_t place = 0; place < wired; ++place) {
         if (!flow_.ports[place].in) continue;
         const unsigned n = ports[place].number;
-        const unsigned coming = has(arriving_, n) + has(held_valid_, n);
-        for (std::uint32_t i = 0; i < many; ++i) port_[n].queue.preset(coming + i, ports[place].receive());
+        unsigned ahead = has(arriving_, n) + has(held_valid_, n);
+        ports[place].receive(many, [&](std::uint16_t symbol) { port_[n].queue.preset(ahead++, symbol); });
     }
     for (std::size_t place = 0; place < wired; ++place) {
         if (!flow_.ports[place].leaves) continue;
