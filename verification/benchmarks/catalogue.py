@@ -22,7 +22,7 @@ from ...sim.machines.nectar import boards_of
 from ...sim.profile import PROTOTYPE
 from ...sim.recorder import Recorder
 from ...software.packet import MAX_DATA
-from . import cab, cubes, large, layers, naive, network, nodes, python, speedups, switches, workloads
+from . import cab, cubes, hub_rates, large, layers, naive, network, nodes, python, speedups, switches, workloads
 from .outcome import Outcome
 
 __all__ = ["Benchmark", "Outcome", "BENCHMARKS"]
@@ -329,6 +329,9 @@ BENCHMARKS = {
         Benchmark("scale", "speed, in HUB clock cycles, and memory as CABs go from 2 to 64", _scale),
         Benchmark("threads", "speed of 32 busy CABs on a mesh with 2 threads, against that with one", _threads),
         Benchmark("hub", "speed of a HUB of 16 ports with one active, against all 16 active", _hub),
+        Benchmark(
+            "hub-rates", "packets and commands that 16 ports pass a HUB at random, against its ceilings", hub_rates.measure
+        ),
         Benchmark("build", "time to build the simulator for the first time", _first_build),
         Benchmark("start", "time to start with a built simulator", _start),
         Benchmark("naive", "speed of 16 busy CABs, against the naive way of co-simulation", _naive),
