@@ -1,6 +1,7 @@
 """How a checkout is installed: which Python it wants, what it says meanwhile, and a wheel of it in an empty
 environment."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -38,8 +39,6 @@ def test_an_old_python_is_told_before_anything_is_installed(tmp_path, version):
 
 def test_an_old_python_can_read_what_tells_it():
     """No f-string, no annotation, nothing else that a Python of 2014 would stumble over."""
-    import ast
-
     ast.parse(INSTALL.read_text(), feature_version=OLDEST)
     assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(ast.parse(INSTALL.read_text())))
 
@@ -61,6 +60,28 @@ sleep 3
 echo "ERROR: no network"
 exit 1
 """
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["found", "not found"])
+def test_the_wheel_of_pip_that_comes_with_python_makes_the_environment_or_venv_does(tmp_path, found):
+    """What is run is kept instead of being run; the wheel is a program."""
+    code = """
+import glob, subprocess, types
+def keep(command, **options):
+    print(command[1:])
+    return types.SimpleNamespace(stdout=[], wait=lambda: 0)
+subprocess.check_call = subprocess.Popen = keep
+""" + ("" if found else "glob.glob = lambda pattern: []")
+    done = start(code, str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    venv, first, second = map(ast.literal_eval, done.stdout.splitlines())
+    assert venv == ["-m", "venv", *["--without-pip"] * found, "--clear", str(tmp_path)]
+    assert second[:3] == ["-m", "pip", "install"]
+    if not found:
+        assert first[:3] == ["-m", "pip", "install"]
+        return
+    said = subprocess.run([sys.executable, first[0], "--version"], capture_output=True, text=True, check=True)
+    assert first[1] == "install" and said.stdout.startswith("pip ")
 
 
 @pytest.mark.parametrize("fail", ["", "1"])
