@@ -237,7 +237,9 @@ struct alignas(64) Port {
         Flight* const flights = ring_.data();
         const std::uint32_t mask = mask_, end = tail_ + many;
         const std::int64_t symbol_ps = this->symbol_ps;
-        for (std::uint32_t at = tail_; at != end; ++at, arrival += symbol_ps) flights[at & mask] = {arrival, *symbols++};
+        for (std::uint32_t at = tail_; at != end; ++at, arrival += symbol_ps) {
+            flights[at & mask] = {arrival, *symbols++};
+        }
         tail_ = end & mask;
     }
 
