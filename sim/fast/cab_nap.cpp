@@ -273,7 +273,6 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
             return bytes || rests_ ? room : 0;
         case State::WAIT: bytes = true; return room;
         case State::HEADER:
-            if (ended_) return 0;
             edges = std::min<std::uint32_t>(edges, cab::HEADER_BYTES - 1 - header_count_);
             break;
         case State::BODY:
