@@ -330,7 +330,7 @@ BENCHMARKS = {
         Benchmark("threads", "speed of 32 busy CABs on a mesh with 2 threads, against that with one", _threads),
         Benchmark("hub", "speed of a HUB of 16 ports with one active, against all 16 active", _hub),
         Benchmark(
-            "hub-rates",
+            "rates",
             "packets and commands that pass a HUB whose 16 ports ask for random outputs, against the ceilings",
             hub_rates.measure,
         ),
