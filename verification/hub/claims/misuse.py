@@ -367,6 +367,5 @@ async def noise_on_every_fiber_leaves_a_hub_that_works(tb):
         end.send([int(Control.READY)])
     await tb.drain()
     await tb.finish(judged=False)
-    # From every port to every other one takes a HUB of 128 ports half a million cycles.
-    for port in tb.some(min(tb.ports, 16)):
+    for port in range(tb.ports):
         await tb.connects(port, [other for other in range(tb.ports) if other != port])
