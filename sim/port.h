@@ -77,9 +77,7 @@ struct alignas(64) Port {
     // Takes out so many of the oldest, which are bytes; to(symbol) gets each.
     template <typename To>
     void receive(std::uint32_t many, To to) {
-        const Flight* const flights = ring_.data();
-        const std::uint32_t mask = mask_;
-        for (std::uint32_t n = head_, end = head_ + many; n != end; ++n) to(flights[n & mask].symbol);
+        for (std::uint32_t n = 0; n < many; ++n) to(ring_[(head_ + n) & mask_].symbol);
         head_ = (head_ + many) & mask_;
         plain_ -= many;
         first = head_ == tail_ ? NEVER : ring_[head_].arrival;
@@ -153,9 +151,7 @@ struct alignas(64) Port {
 
     // Copies so many of the symbols under way, from the first on.
     void copy(std::uint32_t many, std::uint16_t* symbols) const {
-        const Flight* const flights = ring_.data();
-        const std::uint32_t mask = mask_;
-        for (std::uint32_t at = head_, end = head_ + many; at != end; ++at) *symbols++ = flights[at & mask].symbol;
+        for (std::uint32_t n = 0; n < many; ++n) symbols[n] = ring_[(head_ + n) & mask_].symbol;
     }
 
     // How many of the symbols under way are bytes that arrive one behind the other, from the first on.
@@ -234,13 +230,8 @@ struct alignas(64) Port {
             first = arrival;
             if (live) add(*live, place);
         }
-        Flight* const flights = ring_.data();
-        const std::uint32_t mask = mask_, end = tail_ + many;
-        const std::int64_t symbol_ps = this->symbol_ps;
-        for (std::uint32_t at = tail_; at != end; ++at, arrival += symbol_ps) {
-            flights[at & mask] = {arrival, *symbols++};
-        }
-        tail_ = end & mask;
+        for (std::uint32_t i = 0; i < many; ++i) ring_[(tail_ + i) & mask_] = {arrival + i * symbol_ps, symbols[i]};
+        tail_ = (tail_ + many) & mask_;
     }
 
     // Symbols under way.

@@ -241,18 +241,10 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
         add(item.word, item.first, item.last);
     }
     if (plain && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
-        std::uint32_t at = address_;
-        const std::uint32_t known = remaining_ > 4 ? remaining_ - 4 : 0;
-        const std::uint32_t end = at + std::min(known, static_cast<std::uint32_t>(most - count));
-        for (; at < end && at & 3; ++at) symbols[count++] = memory[at / 4] >> (24 - 8 * (at & 3)) & 0xFF;
-        for (; at + 4 <= end; at += 4, count += 4) {
-            const std::uint32_t word = memory[at / 4];
-            symbols[count] = word >> 24;
-            symbols[count + 1] = word >> 16 & 0xFF;
-            symbols[count + 2] = word >> 8 & 0xFF;
-            symbols[count + 3] = word & 0xFF;
+        const std::uint32_t end = address_ + std::max(remaining_, 4u) - 4;
+        for (std::uint32_t at = address_; at < end && count < most; at = (at | 3) + 1) {
+            add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
         }
-        for (; at < end; ++at) symbols[count++] = memory[at / 4] >> (24 - 8 * (at & 3)) & 0xFF;
     }
     return count > KEPT ? count - KEPT : 0;
 }

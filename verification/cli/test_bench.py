@@ -31,6 +31,16 @@ def test_throughput_of_the_link_meets_its_target(simulator):
 
 
 @pytest.mark.nightly
+def test_a_hub_passes_packets_and_answers_commands_below_its_ceilings():
+    """In cycles of the RTL, so no machine's load disturbs it."""
+    outcomes = {outcome.part: outcome for outcome in BENCHMARKS["rates"].measure(0.2)}
+    assert list(outcomes) == ["prototype packets", "prototype commands", "modern packets", "modern commands"]
+    for part, outcome in outcomes.items():
+        ceiling = 0.6 if part.endswith("packets") else 1
+        assert 0.5 * ceiling < outcome.value <= ceiling and part.split()[0] in outcome.text
+
+
+@pytest.mark.nightly
 def test_64_cabs_on_a_mesh_exchange_messages(simulator):
     """Everything that they send arrives, on every size up to 64 CABs, and more CABs take more memory, however large
     the process is that asks."""

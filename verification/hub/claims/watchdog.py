@@ -255,8 +255,8 @@ async def idle_tells_whether_the_watchdog_watches_something(tb):
         tb.send(source, frame)
         await tb.run(200)
         assert not any(tb.agents.recording.idle[-100:])
-        # Behind the last event the counters go through all ports up to twice.
-        limit = 3 * TIME + 2 * len(CounterId) * tb.ports
+        # The walker of the counters finds the last event, and goes once more through all ports, 3 cycles at each.
+        limit = 3 * TIME + 3 * 3 * tb.ports
         await tb.pins.until(lambda: tb.agents.recording.idle[-1], limit, "idle again")
     tb.send(source, [int(Control.END)], CLOSE_ALL)
     await tb.finish(judged=False)
