@@ -21,8 +21,8 @@ CAB = {"data_bytes": 64 << 10, "program_bytes": 64 << 10, "domains": 4, "pages":
 DIMENSIONS = 7
 #: Memory of the node that is measured.
 MEMORY_BYTES = 64 << 10
-#: FPGAs of other families, and ports of a HUB that they have room for.
-OTHERS = {"ice40": 4, "gowin": 4}
+#: FPGAs of other families, and the HUB that they have room for.
+OTHERS = {"ice40": {"ports": 4, "monitor": False}, "gowin": {"ports": 4}}
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,10 @@ def measure(scale, ports=PORTS, scheduler=None):
     text = product("node", dimensions=DIMENSIONS, memory_bytes=MEMORY_BYTES)
     size = f"node of the iPSC/2 with its router, {DIMENSIONS} dimensions, {MEMORY_BYTES >> 10} kbyte of memory"
     outcomes += _placed(text, "node", size, "node", seeds, ways, (), scheduler)
-    for device, few in OTHERS.items():
-        what = f"{few} ports, modern, on a {DEVICES[device].title}"
-        text = product("hub", ports=few, profile="modern")
+    for device, small in OTHERS.items():
+        without = "" if small.get("monitor", True) else " without monitor"
+        what = f"{small['ports']} ports{without}, modern, on a {DEVICES[device].title}"
+        text = product("hub", profile="modern", **small)
         outcomes += _placed(text, "hub", what, device, seeds, ("default",), (), scheduler, device)
     return outcomes
 
