@@ -1,5 +1,6 @@
 """Bench of hdl/hub/port/head.py: symbols pass, commands are done in order, nothing slips through behind a close all."""
 
+import itertools
 import random
 
 import cocotb
@@ -61,6 +62,7 @@ async def does_everything_in_order(dut):
         "in run",
         "answered",
         "closing",
+        "command behind a close all",
         "closed one",
         "closed its own",
         "passed on before the response",
@@ -88,12 +90,13 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
     everything = set(range(model.ports))
-    for wait in range(5):  # between a close all and the end of its connections, which is seldom long
+    # Between a close all and the end of its connections, which is seldom long.
+    for wait, behind in itertools.product(range(5), (piece(model.ports), own(Op.OPEN, 0))):
         model.targets = {random.choice(sorted(everything - {model.port}))}
         model.queue.extend(close_all())
         while model.state != "closing":
             await lockstep.step(*model.step(True, everything, 1.0))
-        model.queue.extend(piece(model.ports))
+        model.queue.extend(behind)
         for _ in range(wait):
             await lockstep.step(*model.step(True, everything, 1.0))
         await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
@@ -102,6 +105,7 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
         "thrown away in two",
         "given up",
         "given up at once",
+        "thrown away behind a close all",
         *(f"halted in {state}" for state in ("pass", "parameter", "execute", "end", "wait", "closing")),
     }, model.seen
 
