@@ -62,11 +62,27 @@ async def does_everything_in_order(dut):
         "in run",
         "answered",
         "closing",
-        "command behind a close all",
         "closed one",
         "closed its own",
         "passed on before the response",
     }, model.seen
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def obeys_no_command_before_a_close_all_has_closed(dut):
+    """H13: a command behind a close all, from the queue or past it, has no effect before the connections have ended."""
+    lockstep, model = await start(dut)
+    others = [n for n in range(model.ports) if n != model.port]
+    for share in (1.0, 0.5):
+        for _ in range(200):
+            model.targets = set(random.sample(others, random.randint(1, min(2, len(others)))))
+            model.queue.extend(close_all())
+            if random.random() < 0.8:
+                model.queue.extend(own(random.choice([*CLOSE_ONE, *CLOSE_MINE, Op.OPEN]), random.randrange(8)))
+            for _ in range(random.randrange(4, 16)):
+                await lockstep.step(*model.step(random.random() < share, set(others), share, offer=0.3))
+            await run(lockstep, model, share)
+    assert model.seen.keys() >= {"command behind a close all", "accepted"}, model.seen
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
