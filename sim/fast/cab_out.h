@@ -11,6 +11,8 @@ constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
 
 class FiberOut {
   public:
+    class Flow;
+
     // An edge. `write`: what software writes in this cycle; `fetched`: the memory is given in it; `fiber_ready`: the
     // fiber takes a symbol; `ready_signal`: one has arrived. Returns the interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,

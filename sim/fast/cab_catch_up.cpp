@@ -1,0 +1,243 @@
+// How a fast CAB catches up with the edges at which it was left alone. docs/naps.md.
+#include "cab.h"
+#include "cab_flow.h"
+#include "port.h"
+#include "processor.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+
+namespace nectar::fast {
+
+// The words of a block access on their way: from the CPU's pins to a register, to the memory, where one more may wait
+// in front of it, and back.
+class Cab::BlockMover {
+  public:
+    BlockMover(Cab& cab, Processor& cpu)
+        : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()),
+          made_(cpu.answered() + cab.done_ + cab.ended_),
+          writes_(cab.pins_.write), is_data_(cpu.word(cpu.answered()).address - region::DATA < region::DATA_BYTES),
+          memory_(is_data_ ? cab.data_ : cab.program_), base_(is_data_ ? region::DATA : region::PROGRAM),
+          driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_), at_work_(cab.at_work_),
+          ended_(cab.ended_), done_(cab.done_) {}
+
+    // At an edge, first: what the CPU does.
+    void edge() {
+        if (done_) cpu_.answer(cab_.read_data_);
+        if (driven_ && !spare_) driven_ = ++taken_ < words_;
+        asked_ = spare_ || held_;
+        held_ = driven_;
+        done_ = ended_;
+        if (done_) cab_.read_data_ = cab_.word_;
+    }
+    bool wants() const { return at_work_ && is_data_; }
+    // Then: what the bus does; data memory is given to it.
+    void move(bool given) {
+        ended_ = at_work_ && (given || !is_data_);
+        if (ended_) make();
+        at_work_ = at_work_ && !ended_;
+        if (asked_) {
+            spare_ = at_work_;
+            at_work_ = true;
+        }
+    }
+    // So many edges at which nobody else wants data memory.
+    void run(std::int32_t edges) {
+        while (edges > 0) {
+            const std::int32_t many = std::min(edges, static_cast<std::int32_t>(words_ - taken_) - 1);
+            if (many > 0 && driven_ & held_ & at_work_ & ended_ & done_ & !spare_) {
+                stream(static_cast<std::uint32_t>(many));
+                edges -= many;
+            } else {
+                edge();
+                move(wants());
+                --edges;
+            }
+        }
+    }
+    // In the end.
+    void leave() {
+        cpu_.take(taken_);
+        cab_.held_.valid = held_;
+        if (held_) {
+            cab_.held_.write = writes_;
+            cab_.held_.kernel = cab_.pins_.kernel;
+            cab_.held_.select = cab_.pins_.select;
+            cab_.held_.address = cab_.pins_.address;
+            cab_.held_.write_data = cab_.pins_.write_data;
+        }
+        if (ended_) cab_.last_ = work(made_ - 1);
+        if (at_work_) cab_.work_ = work(made_);
+        if (spare_) cab_.spare_ = work(made_ + 1).request;
+        cab_.ended_ = ended_;
+        cab_.at_work_ = at_work_;
+        cab_.spare_held_ = spare_;
+        cab_.ready_ = !spare_;
+        cab_.done_ = done_;
+        if (done_) cab_.error_ = 0;
+        cab_.streams_ = cab_.quiet_ = cab_.last_failed_ = false;
+    }
+
+  private:
+    // A word goes each step of its way at each of so many edges.
+    void stream(std::uint32_t edges) {
+        taken_ += edges;
+        for (; edges; --edges) {
+            cpu_.answer(cab_.read_data_);
+            cab_.read_data_ = cab_.word_;
+            make();
+        }
+    }
+    void make() {
+        const Processor::Word word = cpu_.word(made_++);
+        const std::uint32_t place = (word.address - base_) / 4;
+        if (writes_) memory_.write(place, word.data, word.select);
+        cab_.word_ = writes_ ? 0 : memory_[place];
+    }
+    Work work(std::uint32_t number) const {
+        const Processor::Word word = cpu_.word(number);
+        Work work;
+        work.request = {word.address, word.data, word.select, writes_, cab_.pins_.kernel != 0};
+        work.target = is_data_ ? Target::DATA : Target::PROGRAM;
+        work.allowed = true;
+        work.domain = static_cast<std::uint8_t>(work.request.kernel ? cab::KERNEL : cab_.protection_.current);
+        return work;
+    }
+
+    Cab& cab_;
+    Processor& cpu_;
+    const std::uint32_t words_;
+    std::uint32_t taken_;
+    std::uint32_t made_;  // words that the memory has had
+    const bool writes_, is_data_;
+    Memory& memory_;
+    const std::uint32_t base_;
+    bool driven_, held_, spare_, at_work_, ended_, done_;  // whether a word is there
+    bool asked_ = false;  // one comes to the memory in this cycle
+};
+
+// What fiber in and fiber out do at the first of these edges, and a block access, where only the edges matter at which
+// somebody wants data memory. Returns at how many; 0 if something else happens, or at too few edges.
+template <typename Block>
+std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
+    constexpr bool MOVES = !std::is_same_v<Block, std::nullptr_t>;
+    if (!interrupts_.settled()) return 0;
+    const bool sends = !out_.idle;
+    if (sends) edges.count = FiberOut::Flow::most(out_, edges.count);
+    edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
+    if (edges.count < LEAST_FLOW) return 0;
+    FiberIn::Flow in(in_, port, wire.symbol, edges, sends || MOVES);
+    std::optional<FiberOut::Flow> out;
+    if (sends) out.emplace(out_, port, edges);
+
+    // From which edge on they want it, and the last one at which a word was stored.
+    std::int32_t stores = in_.writer.waits ? 0 : in.next_word();
+    std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
+    std::int32_t stored = -1;
+    std::int32_t moved = 0;
+    while (std::min(stores, fetches) < edges.count) {
+        const std::int32_t edge = std::min(stores, fetches);
+        unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
+        if constexpr (MOVES) {
+            block->run(edge - moved);
+            moved = edge + 1;
+            block->edge();
+            if (block->wants()) wants |= CPU;
+        }
+        const unsigned given = arbitrate(wants, slot_ + static_cast<std::uint32_t>(edge));
+        if (given & FIBER_IN) {
+            data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
+            in_.writer.waits = false;
+            stored = edge;
+            stores = in.next_word();
+        } else if (wants & FIBER_IN) {
+            ++stores;
+        }
+        if (given & FIBER_OUT) {
+            out->fetch(data_.words(), edge);
+            fetches = out->next_fetch();
+        } else if (wants & FIBER_OUT) {
+            ++fetches;
+        }
+        if constexpr (MOVES) block->move(given & CPU);
+    }
+    if constexpr (MOVES) block->run(edges.count - moved);
+    wire.symbol = in.leave();
+    if (sends) {
+        wire.ready = out->leave();
+    } else {
+        wire.ready = port.ready = port.last_start <= edges.time + edges.count * edges.period;
+    }
+    wire.idle = out_.idle && in_.idle && stored != edges.count - 1;
+    slot_ += static_cast<std::uint32_t>(edges.count);
+    return edges.count;
+}
+
+// edge() at `time`, but for what stays as it is: accesses but those of a block, and what interrupts tell. Returns
+// whether the board would not have slept.
+template <typename Block>
+bool Cab::pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int64_t period) {
+    constexpr bool MOVES = !std::is_same_v<Block, std::nullptr_t>;
+    if (out_.valid & port.ready) port.send_known(time);
+    port.ready = port.last_start <= time + period;
+    const int arrives = port.first <= time + period ? port.receive() : -1;
+    const bool awake = !wire.idle || wire.symbol >= 0 || arrives >= 0;
+    unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
+    if constexpr (MOVES) {
+        block->edge();
+        if (block->wants()) wants |= CPU;
+    }
+    const unsigned given = wants ? arbitrate(wants, slot_) : 0;
+    ++slot_;
+    const bool stores = given & FIBER_IN && in_.writer.select;
+    if (given & FIBER_IN) data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
+    if constexpr (MOVES) block->move(given & CPU);
+    Errors errors;
+    out_.edge(write_, data_.words(), given & FIBER_OUT, wire.ready, false);
+    in_.edge(write_, read_, given & FIBER_IN, wire.symbol, errors);
+    if (!interrupts_.settled()) interrupts_.edge(write_, states(), 0);
+    wire = {port.ready, arrives, out_.idle && in_.idle && !stores};
+    return awake;
+}
+
+template <typename Block>
+std::int64_t Cab::catch_up(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges) {
+    std::int64_t awake = 0;
+    Wire wire{held_.tx_ready != 0, held_.rx_valid ? held_.rx_payload : -1, idle_ != 0};
+    std::int64_t single = 0;  // edges before flow() is asked again
+    for (std::int64_t left = edges; left > 0;) {
+        if (single <= 0 && left >= LEAST_FLOW) {
+            const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(left, NO_EDGE));
+            const std::int32_t many = flow(port, block, wire, {time, period, most});
+            time += many * period;
+            left -= many;
+            awake += many;
+            if (many) continue;
+            single = LEAST_FLOW;
+        }
+        awake += pass(port, block, wire, time, period);
+        time += period;
+        --left;
+        --single;
+    }
+    timers_.pass(static_cast<std::uint32_t>(edges));
+    held_.tx_ready = wire.ready;
+    held_.rx_valid = wire.symbol >= 0;
+    if (wire.symbol >= 0) held_.rx_payload = static_cast<std::uint16_t>(wire.symbol);
+    pins_.rx_valid = held_.rx_valid;
+    idle_ = wire.idle;
+    return awake;
+}
+
+__attribute__((flatten)) std::int64_t Cab::catch_up(Port& port, Processor& cpu, std::int64_t time,
+                                                    std::int64_t period, std::int64_t edges) {
+    if (!cpu.moves_block()) return catch_up(port, nullptr, time, period, edges);
+    BlockMover block(*this, cpu);
+    catch_up(port, &block, time, period, edges);
+    block.leave();
+    return edges;
+}
+
+}  // namespace nectar::fast
