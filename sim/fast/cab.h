@@ -75,7 +75,7 @@ class Cab : public Napper {
         bool idle;
     };
     // flow() takes at least so many edges.
-    static constexpr std::int32_t LEAST_FLOW = 12;
+    static constexpr std::int32_t LEAST_FLOW = 6;
 
     bool may_move(const Processor& cpu) const;
     template <typename Block>

@@ -18,8 +18,8 @@ class Cab::BlockMover {
     BlockMover(Cab& cab, Processor& cpu)
         : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()),
           made_(cpu.answered() + cab.done_ + cab.ended_),
-          writes_(cab.pins_.write), is_data_(cpu.word(cpu.answered()).address - region::DATA < region::DATA_BYTES),
-          memory_(is_data_ ? cab.data_ : cab.program_), base_(is_data_ ? region::DATA : region::PROGRAM),
+          writes_(cab.pins_.write), is_data_(address() - region::DATA < region::DATA_BYTES),
+          memory_(is_data_ ? cab.data_ : cab.program_), first_((address() - (is_data_ ? region::DATA : region::PROGRAM)) / 4 - cpu.answered()),
           driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_), at_work_(cab.at_work_),
           ended_(cab.ended_), done_(cab.done_) {}
 
@@ -43,19 +43,31 @@ class Cab::BlockMover {
             at_work_ = true;
         }
     }
-    // So many edges at which nobody else wants data memory.
-    void run(std::int32_t edges) {
-        while (edges > 0) {
-            const std::int32_t many = std::min(edges, static_cast<std::int32_t>(words_ - taken_) - 1);
-            if (many > 0 && driven_ & held_ & at_work_ & ended_ & done_ & !spare_) {
-                stream(static_cast<std::uint32_t>(many));
-                edges -= many;
-            } else {
-                edge();
-                move(wants());
-                --edges;
-            }
+
+    // For how many edges words are all the way from the CPU to the memory, and none there is the first or the last one.
+    std::int32_t most() const {
+        if (!(driven_ & held_ & at_work_ & (spare_ != ended_)) || !made_) return 0;
+        return static_cast<std::int32_t>(words_ - taken_) - 1;
+    }
+    // What it has not been answered yet.
+    Place rest() const { return {4 * place(cpu_.answered()), 4 * (words_ - cpu_.answered())}; }
+    bool is_data() const { return is_data_; }
+    // So many of these edges; a word reaches the memory at `moves` of them, two or more; whether one does at the last
+    // edge, and at the one before it.
+    void pass(std::uint32_t moves, bool last, bool before) {
+        if (done_) cpu_.keep(cpu_.answered(), cab_.read_data_);
+        if (ended_) cpu_.keep(cpu_.answered() + done_, cab_.word_);
+        cpu_.answer_kept(done_ + ended_ + moves - last - before);
+        taken_ += ended_ + moves - last;
+        done_ = before;
+        ended_ = last;
+        spare_ = !last;
+        std::uint32_t* at = &memory_[place(made_)];
+        for (const std::uint32_t end = made_ + moves; made_ != end; ++made_, ++at) {
+            writes_ ? void(*at = cpu_.whole(made_)) : cpu_.keep_whole(made_, *at);
         }
+        cab_.word_ = writes_ ? 0 : at[-1];
+        cab_.read_data_ = writes_ ? 0 : at[-1 - last];
     }
     // In the end.
     void leave() {
@@ -81,21 +93,16 @@ class Cab::BlockMover {
     }
 
   private:
-    // A word goes each step of its way at each of so many edges.
-    void stream(std::uint32_t edges) {
-        taken_ += edges;
-        for (; edges; --edges) {
-            cpu_.answer(cab_.read_data_);
-            cab_.read_data_ = cab_.word_;
-            make();
-        }
-    }
     void make() {
-        const Processor::Word word = cpu_.word(made_++);
-        const std::uint32_t place = (word.address - base_) / 4;
-        if (writes_) memory_.write(place, word.data, word.select);
-        cab_.word_ = writes_ ? 0 : memory_[place];
+        const Processor::Word word = cpu_.word(made_);
+        if (writes_) memory_.write(place(made_), word.data, word.select);
+        cab_.word_ = writes_ ? 0 : memory_[place(made_)];
+        ++made_;
     }
+    // Of the first word that is not answered; the words before may be in the other memory.
+    std::uint32_t address() const { return cpu_.word(cpu_.answered()).address; }
+    // Where a word is in the memory.
+    std::uint32_t place(std::uint32_t number) const { return first_ + number; }
     Work work(std::uint32_t number) const {
         const Processor::Word word = cpu_.word(number);
         Work work;
@@ -113,7 +120,7 @@ class Cab::BlockMover {
     std::uint32_t made_;  // words that the memory has had
     const bool writes_, is_data_;
     Memory& memory_;
-    const std::uint32_t base_;
+    const std::uint32_t first_;  // place(0)
     bool driven_, held_, spare_, at_work_, ended_, done_;  // whether a word is there
     bool asked_ = false;  // one comes to the memory in this cycle
 };
@@ -126,27 +133,27 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
     if (!interrupts_.settled()) return 0;
     const bool sends = !out_.idle;
     if (sends) edges.count = FiberOut::Flow::most(out_, edges.count);
+    if constexpr (MOVES) {
+        edges.count = std::min(edges.count, block->most());
+        if (block->is_data() && in_.stores_at(block->rest())) return 0;
+    }
     edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
     FiberIn::Flow in(in_, port, wire.symbol, edges, sends || MOVES);
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
-    // From which edge on they want it, and the last one at which a word was stored.
+    // From which edge on they want it; the last edges at which a word was stored, at which the CPU got nothing, and
+    // the one before that; at how many the CPU did not.
     std::int32_t stores = in_.writer.waits ? 0 : in.next_word();
     std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
-    std::int32_t stored = -1;
-    std::int32_t moved = 0;
+    std::int32_t stored = -1, held_off = -1, held_off_before = -1, lost = 0;
+    unsigned cpu = 0;
+    if constexpr (MOVES) cpu = block->is_data() ? CPU : 0;
     while (std::min(stores, fetches) < edges.count) {
         const std::int32_t edge = std::min(stores, fetches);
-        unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
-        if constexpr (MOVES) {
-            block->run(edge - moved);
-            moved = edge + 1;
-            block->edge();
-            if (block->wants()) wants |= CPU;
-        }
-        const unsigned given = arbitrate(wants, slot_ + static_cast<std::uint32_t>(edge));
+        const unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
+        const unsigned given = arbitrate(wants | cpu, slot_ + static_cast<std::uint32_t>(edge));
         if (given & FIBER_IN) {
             data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
             in_.writer.waits = false;
@@ -161,9 +168,18 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
         } else if (wants & FIBER_OUT) {
             ++fetches;
         }
-        if constexpr (MOVES) block->move(given & CPU);
+        if (given != CPU) {
+            held_off_before = held_off;
+            held_off = edge;
+            ++lost;
+        }
     }
-    if constexpr (MOVES) block->run(edges.count - moved);
+    if constexpr (MOVES) {
+        if (!cpu) lost = 0, held_off = held_off_before = -1;
+        const std::int32_t last = edges.count - 1;
+        const auto moves = [&](std::int32_t edge) { return held_off != edge && held_off_before != edge; };
+        block->pass(static_cast<std::uint32_t>(edges.count - lost), moves(last), moves(last - 1));
+    }
     wire.symbol = in.leave();
     if (sends) {
         wire.ready = out->leave();
@@ -215,7 +231,7 @@ std::int64_t Cab::catch_up(Port& port, Block block, std::int64_t time, std::int6
             left -= many;
             awake += many;
             if (many) continue;
-            single = LEAST_FLOW;
+            single = 3;
         }
         awake += pass(port, block, wire, time, period);
         time += period;

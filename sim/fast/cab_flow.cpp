@@ -68,13 +68,10 @@ std::int32_t FiberIn::Flow::next_word() {
 // next_word() for four bytes that come out of the queue and are a whole word. Returns whether there are so many.
 bool FiberIn::Flow::store_word() {
     if (end_ - in_.head_ < 4) return false;
-    std::int32_t edge = emerged_;
-    std::uint32_t word = 0;
-    for (std::uint32_t n = 0; n < 4; ++n) {
-        edge = std::max(arrival(in_.head_ + n) + DELAY, edge + 1);
-        word = word << 8 | in_.ring_[(in_.head_ + n) % RING];
-    }
+    const std::int32_t edge = std::max(arrival(in_.head_ + 3) + DELAY, emerged_ + 4);
     if (edge >= last_) return false;
+    std::uint32_t word = 0;
+    for (std::uint32_t n = 0; n < 4; ++n) word = word << 8 | in_.ring_[(in_.head_ + n) % RING];
     emerged_ = edge;
     in_.head_ += 4;
     in_.stored_ += 4;
@@ -118,12 +115,15 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
     // Enough bytes are here for the time in which the first words are fetched.
     constexpr unsigned LEAST_BYTES = 16;
     if (!out.streams_ || !out.front_valid_) return 0;
-    std::uint32_t bytes = out.item_.last - out.item_.first + 1;
-    bool plain = true;
-    for (unsigned n = 0; n < out.items_.level() && plain; ++n) {
-        const Item& item = out.items_.at(n);
-        plain = item.lanes && !(item.prefix | item.command | item.crc | item.end | item.notify);
-        if (plain) bytes += item.last - item.first + 1;
+    std::uint32_t bytes = out.item_.bytes();
+    const bool plain = !out.special_;
+    for (unsigned n = 0; n < out.items_.level() && out.items_.at(n).is_plain(); ++n) {
+        if (plain && bytes > LEAST_BYTES) {
+            // Each of the others has a byte at least.
+            bytes += out.items_.level() - n;
+            break;
+        }
+        bytes += out.items_.at(n).bytes();
     }
     if (out.state_ == State::NEXT) {
         if (out.entries_.level()) return 0;
@@ -142,41 +142,42 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
 
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
     : out_(out), port_(port), edges_(edges), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
-      take_time_(edges.time), last_start_(port.last_start), wire_free_(port.wire_free), has_room_(!out.spare_valid_),
+      fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
       newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
-    for (; take_time_ < last_start_; ++takes_) take_time_ += edges_.period;
+    for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;
     out_.taken_count_ += out_.taken_;
     find_last();
 }
 
-// The fiber takes a symbol.
-void FiberOut::Flow::take() {
-    last_start_ = std::max(take_time_, wire_free_);
-    wire_free_ = last_start_ + port_.symbol_ps;
-    ++taken_;
-    do {
-        ++takes_;
-        take_time_ += edges_.period;
-    } while (take_time_ < last_start_);
+// It takes so many symbols more, the first of them at next_edge.
+void FiberOut::Flow::Fiber::take(unsigned symbols, std::int64_t symbol_ps, std::int64_t period) {
+    if (!symbols) return;
+    last_start = std::max(next_time, free) + (symbols - 1) * symbol_ps;
+    free = last_start + symbol_ps;
+    count += symbols;
+    next_edge += static_cast<std::int32_t>(symbols);
+    next_time += symbols * period;
+    for (; next_time < last_start; ++next_edge) next_time += period;
 }
 
 // When the last byte of the item at work leaves it: one does at the edge behind that at which a symbol is taken.
 void FiberOut::Flow::find_last() {
-    const unsigned bytes = out_.item_.last - out_.item_.first + 1;
-    empty_ = NO_EDGE;
-    for (part_ = 0; part_ < bytes; ++part_) {
-        if (has_room_) {
-            has_room_ = false;
-            empty_ = 0;
-            continue;
-        }
-        if (takes_ + 1 >= edges_.count) {
-            empty_ = NO_EDGE;
-            return;
-        }
-        empty_ = takes_ + 1;
-        take();
+    const unsigned bytes = out_.item_.bytes();
+    part_ = has_room_;
+    has_room_ = false;
+    empty_ = 0;
+    if (part_ == bytes) return;
+    Fiber all = fiber_;
+    all.take(bytes - part_ - 1, port_.symbol_ps, edges_.period);
+    empty_ = all.next_edge + 1;
+    if (empty_ < edges_.count) {
+        all.take(1, port_.symbol_ps, edges_.period);
+        fiber_ = all;
+        part_ = bytes;
+        return;
     }
+    for (; fiber_.next_edge + 1 < edges_.count; ++part_) fiber_.take(1, port_.symbol_ps, edges_.period);
+    empty_ = NO_EDGE;
 }
 
 // So many bytes leave the item at work.
@@ -224,17 +225,17 @@ std::int32_t FiberOut::Flow::next_fetch() {
 bool FiberOut::Flow::leave() {
     push_to(edges_.count - 1);
     push(part_);
-    const bool takes = takes_ == edges_.count - 1;
-    out_.taken_count_ += taken_;
-    if (takes) take();
+    const bool takes = fiber_.next_edge == edges_.count - 1;
+    out_.taken_count_ += fiber_.count;
+    if (takes) fiber_.take(1, port_.symbol_ps, edges_.period);
     out_.taken_ = takes;
     out_.spare_valid_ = !takes;
     out_.front_.symbol = takes ? newest_ : older_;
     out_.spare_.symbol = newest_;
     out_.payload = out_.front_.symbol;
     out_.working = out_.state_ != State::NEXT;
-    if (taken_) port_.send_known(last_start_, taken_);
-    return port_.ready = last_start_ <= edges_.time + edges_.count * edges_.period;
+    if (fiber_.count) port_.send_known(fiber_.last_start, fiber_.count);
+    return port_.ready = fiber_.last_start <= edges_.time + edges_.count * edges_.period;
 }
 
 }  // namespace nectar::fast

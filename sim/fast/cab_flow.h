@@ -93,7 +93,17 @@ class FiberOut::Flow {
     bool leave();
 
   private:
-    void take();
+    // What the fiber takes: the edge at which it takes the next symbol, and its time; as the port's last_start and
+    // wire_free; symbols so far.
+    struct Fiber {
+        std::int32_t next_edge;
+        std::int64_t next_time;
+        std::int64_t last_start, free;
+        std::uint32_t count;
+
+        void take(unsigned symbols, std::int64_t symbol_ps, std::int64_t period);
+    };
+
     void find_last();
     void push(unsigned bytes);
     void push_to(std::int32_t edge);
@@ -103,11 +113,7 @@ class FiberOut::Flow {
     const Edges edges_;
     std::int32_t passes_;      // the edge at which the word that was fetched joins the items
     std::int32_t free_ = 0;    // the first one at which the next may be fetched
-    // The fiber.
-    std::int32_t takes_ = 0;   // the edge at which it takes the next symbol, and
-    std::int64_t take_time_;   // its time
-    std::int64_t last_start_, wire_free_;  // as the port's
-    std::uint32_t taken_ = 0;  // symbols
+    Fiber fiber_;
     // The item at work.
     bool has_room_;            // a byte leaves it without a symbol being taken before
     std::int32_t empty_ = NO_EDGE;  // the edge at which its last byte leaves; NO_EDGE: at none of these; then

@@ -86,9 +86,8 @@ Place FiberOut::area() const { return {address_, state_ == State::NEXT ? 0 : rem
 std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const {
     constexpr std::size_t KEPT = 4;
     const std::uint32_t untold = threshold > progress_ ? threshold - progress_ - 1 : LENGTH_MASK - progress_;
-    most = std::min<std::size_t>(most, untold);
-    if (most <= KEPT + 2) return 0;
-    most += KEPT;
+    most = std::min<std::size_t>(most, untold + KEPT);
+    if (most <= 2 * KEPT) return 0;
     std::size_t count = 0;
     symbols[count++] = front_.symbol;
     if (spare_valid_) symbols[count++] = spare_.symbol;
@@ -97,18 +96,20 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
             symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
         }
     };
-    bool plain = true;
     add(item_.word, item_.first, item_.last);
-    for (unsigned n = 0; n < items_.level() && count < most; ++n) {
-        const Item& item = items_.at(n);
-        plain = item.lanes && !(item.prefix | item.command | item.crc | item.end | item.notify);
-        if (!plain) break;
-        add(item.word, item.first, item.last);
+    for (unsigned n = 0; n < items_.level() && items_.at(n).is_plain(); ++n) {
+        add(items_.at(n).word, items_.at(n).first, items_.at(n).last);
     }
-    if (plain && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
+    if (!special_ && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
         const std::uint32_t end = address_ + std::max(remaining_, 4u) - 4;
         for (std::uint32_t at = address_; at < end && count < most; at = (at | 3) + 1) {
-            add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
+            if (!(at & 3) && at + 4 <= end && count + 4 <= most) {
+                const std::uint32_t word = memory[at / 4];
+                for (unsigned lane = 0; lane < 4; ++lane) symbols[count + lane] = word >> (24 - 8 * lane) & 0xFF;
+                count += 4;
+            } else {
+                add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
+            }
         }
     }
     return count > KEPT ? count - KEPT : 0;
