@@ -15,11 +15,24 @@ namespace nectar::fast {
 // in front of it, and back.
 class Cab::BlockMover {
   public:
+    // Edges at which the CPU does not get data memory; the first of all counts as 0.
+    struct Lost {
+        std::int32_t last = -1, before = -1, count = 0;
+
+        void add(std::int32_t edge) {
+            before = last;
+            last = edge;
+            ++count;
+        }
+        bool has(std::int32_t edge) const { return last == edge || before == edge; }
+    };
+
     BlockMover(Cab& cab, Processor& cpu)
         : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()),
           made_(cpu.answered() + cab.done_ + cab.ended_),
           writes_(cab.pins_.write), is_data_(address() - region::DATA < region::DATA_BYTES),
-          memory_(is_data_ ? cab.data_ : cab.program_), first_((address() - (is_data_ ? region::DATA : region::PROGRAM)) / 4 - cpu.answered()),
+          memory_(is_data_ ? cab.data_ : cab.program_),
+          first_((address() - (is_data_ ? region::DATA : region::PROGRAM)) / 4 - cpu.answered()),
           driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_), at_work_(cab.at_work_),
           ended_(cab.ended_), done_(cab.done_) {}
 
@@ -52,9 +65,10 @@ class Cab::BlockMover {
     // What it has not been answered yet.
     Place rest() const { return {4 * place(cpu_.answered()), 4 * (words_ - cpu_.answered())}; }
     bool is_data() const { return is_data_; }
-    // So many of these edges; a word reaches the memory at `moves` of them, two or more; whether one does at the last
-    // edge, and at the one before it.
-    void pass(std::uint32_t moves, bool last, bool before) {
+    // At so many of these edges, two or more.
+    void pass(std::int32_t edges, const Lost& lost) {
+        const auto moves = static_cast<std::uint32_t>(edges - lost.count);
+        const bool last = !lost.has(edges - 1), before = !lost.has(edges - 2);
         if (done_) cpu_.keep(cpu_.answered(), cab_.read_data_);
         if (ended_) cpu_.keep(cpu_.answered() + done_, cab_.word_);
         cpu_.answer_kept(done_ + ended_ + moves - last - before);
@@ -143,11 +157,11 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
-    // From which edge on they want it; the last edges at which a word was stored, at which the CPU got nothing, and
-    // the one before that; at how many the CPU did not.
+    // The edges from which on fiber in and fiber out want it, and the last one at which a word was stored.
     std::int32_t stores = in_.writer.waits ? 0 : in.next_word();
     std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
-    std::int32_t stored = -1, held_off = -1, held_off_before = -1, lost = 0;
+    std::int32_t stored = -1;
+    BlockMover::Lost lost;
     unsigned cpu = 0;
     if constexpr (MOVES) cpu = block->is_data() ? CPU : 0;
     while (std::min(stores, fetches) < edges.count) {
@@ -168,18 +182,9 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
         } else if (wants & FIBER_OUT) {
             ++fetches;
         }
-        if (given != CPU) {
-            held_off_before = held_off;
-            held_off = edge;
-            ++lost;
-        }
+        if (cpu & ~given) lost.add(edge);
     }
-    if constexpr (MOVES) {
-        if (!cpu) lost = 0, held_off = held_off_before = -1;
-        const std::int32_t last = edges.count - 1;
-        const auto moves = [&](std::int32_t edge) { return held_off != edge && held_off_before != edge; };
-        block->pass(static_cast<std::uint32_t>(edges.count - lost), moves(last), moves(last - 1));
-    }
+    if constexpr (MOVES) block->pass(edges.count, lost);
     wire.symbol = in.leave();
     if (sends) {
         wire.ready = out->leave();
@@ -222,21 +227,23 @@ template <typename Block>
 std::int64_t Cab::catch_up(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges) {
     std::int64_t awake = 0;
     Wire wire{held_.tx_ready != 0, held_.rx_valid ? held_.rx_payload : -1, idle_ != 0};
-    std::int64_t single = 0;  // edges before flow() is asked again
+    // Edges before flow() is asked again.
+    constexpr std::int64_t PAUSE = 3;
+    std::int64_t pause = 0;
     for (std::int64_t left = edges; left > 0;) {
-        if (single <= 0 && left >= LEAST_FLOW) {
+        if (pause <= 0 && left >= LEAST_FLOW) {
             const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(left, NO_EDGE));
             const std::int32_t many = flow(port, block, wire, {time, period, most});
             time += many * period;
             left -= many;
             awake += many;
             if (many) continue;
-            single = 3;
+            pause = PAUSE;
         }
         awake += pass(port, block, wire, time, period);
         time += period;
         --left;
-        --single;
+        --pause;
     }
     timers_.pass(static_cast<std::uint32_t>(edges));
     held_.tx_ready = wire.ready;
