@@ -4,12 +4,19 @@
 
 namespace nectar::fast {
 
+namespace {
+
+// One edge for each.
+std::int32_t as_edges(std::uint32_t count) { return static_cast<std::int32_t>(count); }
+
+}  // namespace
+
 // -- in ---------------------------------------------------------------------------------------------
 
 std::int32_t FiberIn::Flow::most(const FiberIn& in, const Port& port, int symbol, const Edges& edges) {
     if (!in.can_flow()) return in.rests_ && symbol < 0 ? edges.before(port.first) : 0;
     const std::int32_t count = std::min(edges.count, MOST);
-    return in.state_ == State::BODY ? std::min(count, static_cast<std::int32_t>(in.writer.room()) - 1) : count;
+    return in.state_ == State::BODY ? std::min(count, as_edges(in.writer.room()) - 1) : count;
 }
 
 // Whether bytes that arrive only queue up, or are stored, each as soon as it may.
@@ -125,19 +132,19 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
         }
         bytes += out.items_.at(n).bytes();
     }
-    if (out.state_ == State::NEXT) {
-        if (out.entries_.level()) return 0;
-    } else if (plain) {
+    if (out.state_ == State::NEXT) return out.entries_.level() ? 0 : std::min(edges, as_edges(bytes) - 1);
+    if (plain) {
         if (bytes < LEAST_BYTES || out.flags_ & reg::TX_AREA_START) return 0;
         bytes += out.remaining_ > 4 ? out.remaining_ - 4 : 0;
     }
-    if (out.state_ != State::NEXT && out.entries_.level()) {
-        // What follows the area must not begin: so many words are to be fetched before that.
-        const std::int32_t words = static_cast<std::int32_t>((out.address_ & 3) + out.remaining_ + 3) / 4;
-        const std::int32_t level = static_cast<std::int32_t>(out.items_.level());
-        edges = std::min(edges, std::max(2 * (words - 1), 4 * (words - 2 - static_cast<std::int32_t>(AHEAD) + level)));
+    if (out.entries_.level()) {
+        // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
+        // and no more than the queue of items has room for.
+        const std::int32_t words = as_edges((out.address_ & 3) + out.remaining_ + 3) / 4;
+        const std::int32_t room = as_edges(AHEAD - out.items_.level());
+        edges = std::min(edges, std::max(2 * (words - 1), 4 * (words - 2 - room)));
     }
-    return std::min(edges, static_cast<std::int32_t>(bytes) - 1);
+    return std::min(edges, as_edges(bytes) - 1);
 }
 
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
