@@ -41,8 +41,8 @@ class FiberIn::Flow {
     // one of them.
     Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awake);
 
-    // The edge from which on memory is wanted for the next word; NO_EDGE: at none of these. Call it when the word before
-    // has been stored.
+    // The edge from which on memory is wanted for the next word; NO_EDGE: at none of these. Call it when the word
+    // before has been stored.
     std::int32_t next_word();
     // In the end. Returns the symbol that arrives at the last edge; -1: none does.
     int leave();
