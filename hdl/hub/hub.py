@@ -250,7 +250,8 @@ class Hub(wiring.Component):
         crossbar, watchdog = m.submodules.crossbar, m.submodules.watchdog
         m.d.comb += [
             crossbar.enter.eq(central.enter),
-            central.closed.eq(s.closed | s.reply_closed),
+            central.passed.eq(s.closed),
+            central.closed.eq(s.reply_closed),
             central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
             central.neighbour_kind.eq(neighbours.kind),

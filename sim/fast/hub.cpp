@@ -111,6 +111,7 @@ void Hub::step() {
     unlocked_ = locked_shown_ & ~locked_;
     const Mask held = connecting_ | locking_ | partial_ | queued_;
     record_.tick(now_);
+    pulses_.passed = closing_;
     pulses_.closed = closing_ | taken_down_;
     closing_ = taken_down_ = Mask();
     pulses_.close_mine = expired_ | reaches_.close_mine;

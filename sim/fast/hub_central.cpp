@@ -160,7 +160,7 @@ void Hub::decide() {
 // What the tables say of each command that asks; a check looks at it in the next cycle.
 void Hub::look_up() {
     const Mask asking = pending_ | asked_;
-    const Grounds grounds{asking, connected_, connected_shown_, locked_shown_, enabled_};
+    const Grounds grounds{asking, connected_, connected_shown_ & ~pulses_.passed, locked_shown_, enabled_};
     if (!asking || (!asked_ && !locks_changed_ && grounds == grounds_)) return;
     grounds_ = grounds;
     locks_changed_ = false;
@@ -169,7 +169,7 @@ void Hub::look_up() {
     each(asking, [&](unsigned n) {
         const unsigned name = requests_[n].param & (names_ - 1);
         if (has(port_[n].targets, name)) add(seen_.mine, n);
-        if (!has(connected_shown_, name)) add(seen_.idle, n);
+        if (!has(grounds.connected_shown, name)) add(seen_.idle, n);
         if (!has(locked_shown_, name) || lockers_[name] == n) add(seen_.free, n);
         if (has(enabled_, name)) add(seen_.usable, n);
     });

@@ -271,6 +271,10 @@ void Hub::head(unsigned n) {
     const bool readable = p.queue.readable();
     const bool waits = p.asked || p.answers || p.answered == now_;
     const bool passing = !halts && (p.state == Head::PASS || resumes);
+    const bool takes_own = !halts && p.state == Head::CLOSING;
+    const bool closes = p.ends;
+    const Head rest = closes && p.targets ? Head::CLOSING : Head::PASS;
+    p.ends = closes && p.targets;
     if (responds) {
         if (counted(response_.error) != NOT_COUNTED) count(n, static_cast<hub::CounterId>(counted(response_.error)));
         give_answer(n, p, !response_.error, response_.error ? response_.error : response_.value);
@@ -281,13 +285,17 @@ void Hub::head(unsigned n) {
         case Head::PASS: break;
         case Head::PARAMETER:
             if (halts) {
-                p.state = Head::PASS;
+                p.state = rest;
             } else if (readable) {
                 p.param = static_cast<std::uint8_t>(take(n, p));
                 p.state = Head::EXECUTE;
             }
             break;
         case Head::EXECUTE:
+            if (closes) {
+                if (halts) p.state = rest;
+                break;
+            }
             execute(n, p);
             if (p.state == Head::WAIT && ends) add(giving_up_, n);
             break;
@@ -302,12 +310,10 @@ void Hub::head(unsigned n) {
                 add(giving_up_, n);
             }
             break;
-        case Head::CLOSING:
-            if (!p.targets) p.state = Head::PASS;
-            break;
+        case Head::CLOSING: p.state = rest; break;
     }
     if (p.state != Head::WAIT) drop(giving_up_, n);
-    if (passing && readable) go_on(n, p, waits);
+    if (readable && (passing || (takes_own && p.queue.oldest() & Queue::OWN))) go_on(n, p, waits);
     set(awaiting_, n, p.state == Head::WAIT);
     add(turning_, n);
 }
@@ -346,7 +352,10 @@ void Hub::pass(unsigned n, HubPort& p) {
         p.in_run = false;
         if (symbol == code(Control::START)) starting_ |= p.targets;
         send_on(p, {symbol, closes});
-        if (closes) p.state = Head::CLOSING;
+        if (closes) {
+            p.state = Head::CLOSING;
+            p.ends = true;
+        }
     } else if (p.closing) {
         p.in_run = false;
     } else if (!is_code) {

@@ -104,6 +104,7 @@ Arrival kind_of(std::uint16_t symbol, bool enabled);
 // Why a command that arrives is dropped.
 enum class Fate : std::uint8_t { GOOD, SPOILED, VOID, SPOILED_VOID };
 
+// CLOSING: as PASS, but symbols wait until connections have ended.
 enum class Head : std::uint8_t { PASS, PARAMETER, EXECUTE, END, WAIT, CLOSING };
 
 struct HubPort {
@@ -126,6 +127,7 @@ struct HubPort {
     std::uint8_t param = 0;
     std::uint8_t error = 0;          // of a command that closes
     bool asked = false;              // the controller's response is to come
+    bool ends = false;               // connections had still to end behind a close all in the cycle before
     bool in_run = false;             // of symbols that are dropped
     std::uint8_t closing = 0;        // symbols of a close all that have left
     bool answers = false;            // an answer waits

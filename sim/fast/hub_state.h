@@ -83,6 +83,7 @@ struct Told {
 // What happens in a cycle.
 struct Pulses {
     Mask close_mine;   // inputs
+    Mask passed;       // outputs through which a close all has passed
     Mask closed;       // outputs
     Mask closed_here;  // outputs closed by their own input
     Mask release;      // inputs

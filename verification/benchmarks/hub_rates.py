@@ -14,7 +14,7 @@ __all__ = ["measure"]
 
 _PORTS, _HUB = 16, 1
 #: Bytes of a packet; packets and commands of each port. So many commands find room in a queue.
-_BYTES, _PACKETS, _COMMANDS = 64, 150, 200
+_BYTES, _PACKETS, _COMMANDS = 64, 1200, 200
 #: Of all cycles of an output, those in which it can carry a symbol if each input has one packet at its head for some
 #: output, and waits until it is free, with many ports: "Input Versus Output Queueing on a Space-Division Packet Switch"
 #: (1987).

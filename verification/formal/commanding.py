@@ -30,6 +30,7 @@ def commanding_ports(m, dut):
         *(port.give_up for port in dut.port),
         *(port.close_mine for port in dut.port),
         dut.expired,
+        dut.passed,
         dut.closed,
         dut.ready,
         dut.ready_bit,

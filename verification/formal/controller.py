@@ -85,7 +85,8 @@ class ControllerProof(wiring.Component):
             dut.allowed.eq(AnySeq(ports)),
             dut.finished.eq(AnySeq(1)),
             dut.mine.eq(table.mine),
-            dut.connected.eq(table.connected),
+            # What ends now by the output may be told to be free.
+            dut.connected.eq(table.connected & ~(table.closed & AnySeq(ports))),
             table.enter.eq(dut.enter),
             table.entered_input.eq(dut.entered_input),
             table.close_one.eq(AnySeq(ports) & ~outstanding & ~dut.request_valid),
@@ -167,7 +168,7 @@ class ControllerProof(wiring.Component):
                 ~bad
                 & Mux(
                     opens,
-                    usable & (mine | ~(table.connected & mask).any() & ~shut) & (ready | ~test),
+                    usable & (mine | ~(dut.connected & mask).any() & ~shut) & (ready | ~test),
                     Mux(op == Op.AWAIT_READY_REPLY, ready, usable & ~shut),
                 )
             ),

@@ -59,10 +59,10 @@ class HeadProof(wiring.Component):
         own, closes_all, symbol = Signal(), Signal(), Signal(9)
         command = Signal(Request)
         was_clean, way = Signal(), Signal()  # nothing was in front; and a command would have been taken
-        passes, takes_parameter, executes, ends, waits, closes = (
-            Signal(init=name == "PASS", name=name.lower())
-            for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")
+        passes, takes_parameter, executes, ends, waits = (
+            Signal(init=name == "PASS", name=name.lower()) for name in ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT")
         )
+        closing = Signal()  # in the cycle before, connections had still to end behind a close all
         asked, answers, answer = Signal(), Signal(), Signal(Reply)
         m.d.comb += [
             own.eq(entry[8] & entry[7]),
@@ -101,13 +101,13 @@ class HeadProof(wiring.Component):
         with m.If(head.halt):
             m.d.sync += place.eq(0)
 
-        # What it does now: passes on, takes the rest of a command, executes it, closes, waits for the controller, waits
-        # for the end of the connections.
-        states = Cat(passes, takes_parameter, executes, ends, waits, closes)
+        # What it does now: passes on, takes the rest of a command, executes it, closes, waits for the controller. While
+        # connections have to end, no symbol is passed on and no command executed.
+        states = Cat(passes, takes_parameter, executes, ends, waits)
         wants, close_one, close_mine, bad = Signal(), Signal(), Signal(), Signal()
         here, resumed = Signal(), Signal()
         m.d.comb += [
-            leaves.eq(passes & head.valid & ~own & ~crossbar.blocked),
+            leaves.eq(passes & ~closing & head.valid & ~own & ~crossbar.blocked),
             takes.eq(passes & head.valid & own & ~asked & ~answers),
             accepts.eq(way & head.offer & ~head.halt),
             wants.eq((command.op & REPLY).any() & (command.op != HELLO | REPLY)),
@@ -138,8 +138,7 @@ class HeadProof(wiring.Component):
                 executes.eq(1),
                 command.eq(head.offered),
             ]
-        with m.If(leaves & last & crossbar.connected):
-            m.d.sync += [passes.eq(0), closes.eq(1)]
+        m.d.sync += closing.eq((leaves & last | closing) & crossbar.connected)
         with m.If(takes_parameter & head.halt):
             m.d.sync += [takes_parameter.eq(0), passes.eq(1)]
         with m.Elif(takes_parameter & head.valid):
@@ -149,14 +148,15 @@ class HeadProof(wiring.Component):
                 command.param.eq(entry),
                 command.op[OWN_OP_BITS].eq(entry[8]),
             ]
-        with m.If(executes):
+        with m.If(executes & closing):
+            with m.If(head.halt):
+                m.d.sync += [executes.eq(0), passes.eq(1)]
+        with m.Elif(executes):
             m.d.sync += [executes.eq(0), waits.eq(~here), ends.eq(here), asked.eq(~here), mine.eq(control.mine)]
             with m.If(~here):
                 m.d.sync += giving_up.eq(head.halt | head.expired)
         with m.If(ends):
             m.d.sync += [ends.eq(0), passes.eq(1)]
-        with m.If(closes & ~crossbar.connected):
-            m.d.sync += [closes.eq(0), passes.eq(1)]
 
         responds, refusal = Signal(), Signal(8)
         done, value = Signal(), Signal(8)
@@ -196,12 +196,13 @@ class HeadProof(wiring.Component):
                 "a ready signal is sent exactly when a start leaves",
             ),
             Assert(
-                ~closes
-                | ~Cat(head.pop, head.accept, crossbar.move, control.request_valid).any()
-                & ~Cat(control.close_one, control.close_mine).any(),
+                ~closing
+                | ~Cat(crossbar.move, control.request_valid, control.close_one, control.close_mine, ends, waits).any(),
                 "nothing follows a close all too early",
             ),
-            Assert(control.request_valid == (executes & ~here), "a command goes to the controller once"),
+            Assert(probes.closing == closing),
+            Assert(~(executes | ends) | (probes.bad == bad)),
+            Assert(control.request_valid == (executes & ~closing & ~here), "a command goes to the controller once"),
             Assert(
                 ~(executes | ends | waits | asked) | (control.request.as_value() == command.as_value()),
                 "and holds until it is answered",
@@ -224,10 +225,11 @@ class HeadProof(wiring.Component):
             ),
             Assert(head.answer.payload.hub == head.hub_id),
             Assert(head.moved == (leaves | takes | accepts | resumed | control.response_valid)),
-            Assert(head.holds == (~passes | resumed)),
+            Assert(probes.passes == (passes & ~closing)),
+            Assert(head.holds == (~passes | closing | resumed)),
             Assert(~resumed | passes),
-            Assert(head.busy == (~passes | asked | answers)),
-            Assert((states != 0) & ((states & (states - 1))[:6] == 0)),
+            Assert(head.busy == (~passes | closing | asked | answers)),
+            Assert((states != 0) & ((states & (states - 1))[:5] == 0)),
             Assert(probes.states == states),
             Assert((probes.answering == answers) & (probes.asked == asked)),
             Assert(

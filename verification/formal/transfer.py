@@ -70,9 +70,10 @@ class TransferProof(wiring.Component):
                 Assume(is_sent(entry) | own | (entry == CLOSES | Op.CLOSE_ALL) & outside | head.probes.states[1]),
                 Assume(~own | entry[7] & entry[8] & outside),
                 Assert(head.probes.states[0] | outside),
-                Assert(head.probes.passes == head.probes.states[0]),
+                Assert(head.probes.passes == (head.probes.states[0] & ~head.probes.closing)),
+                Assert(~head.probes.closing | head.probes.states[:3].any() & outside),
                 Assert(
-                    ((head.probes.states & (head.probes.states - 1))[:6] == 0)
+                    ((head.probes.states & (head.probes.states - 1))[:5] == 0)
                     & ~(head.probes.last_but_one & head.probes.last)
                 ),
                 head.entry.eq(entry),
@@ -132,7 +133,7 @@ class TransferProof(wiring.Component):
             *(Assert(~table.targets[i][o] | (table.owner[o] == i)) for i in ports for o in ports),
         ]
 
-        closing = Cat(head.probes.states[5] for head in self.heads)
+        closing = Cat(head.probes.closing for head in self.heads)
         under_way = Signal(self.ports)  # the end of a close all is in the output port
         for o, port in zip(ports, self.outputs):
             probes = port.probes

@@ -170,6 +170,43 @@ def test_what_waits_behind_a_supervisor_command(profile):
     assert 1 not in seen["waits"] and seen["other"].index(1) == over + 13
 
 
+def test_packets_of_two_inputs(profile):
+    """The close all of one closes in cycle e; the other is granted the output in e + 3, and its packet's start is at
+    the pins in e + 6 or e + 5."""
+    seen = play(
+        profile,
+        {
+            0: stream((AT + 10, op(Op.OPEN_RETRY, 1) + packet([1, 1]) + command(Op.CLOSE_ALL, ANY_HUB, 0))),
+            2: stream((AT + 14, op(Op.OPEN_RETRY, 1) + packet([2, 2]))),
+        },
+        left=leaves(1),
+        resume=centre("resume", 2),
+    )
+    closes = seen["left"].index(Control.COMMAND) + 3
+    assert seen["left"][closes] == 0 and seen["resume"].index(1) == closes + 3
+    assert seen["left"].index(Control.START, closes) == closes + {PROTOTYPE: 6, MODERN: 5}[profile]
+
+
+def test_command_behind_a_close_all(profile):
+    """The next command that waits in the queue is handed to the controller in e + 2."""
+    close_all = command(Op.CLOSE_ALL, ANY_HUB, 0)
+    # What comes before it waits behind the lock of another port, so that it all stands in the queue.
+    seen = play(
+        profile,
+        {
+            0: stream((AT, op(Op.OPEN_RETRY, 1) + packet([1]) + close_all + op(Op.OPEN, 2) + packet([2]))),
+            2: stream((10, op(Op.LOCK, 1)), (AT, op(Op.UNLOCK, 1))),
+        },
+        left=leaves(1),
+        request=centre("request_valid", 0),
+        start=leaves(2),
+    )
+    closes = seen["left"].index(Control.COMMAND) + 3
+    asked = seen["request"].index(1, HANDED[profile])
+    assert asked == closes + 2
+    assert seen["start"].index(Control.START) == asked + STANDS + {PROTOTYPE: 2, MODERN: 1}[profile]
+
+
 @pytest.mark.parametrize("answer", [Op.OPEN_RETRY_REPLY, Op.CLOSE_ALL_REPLY])
 def test_reply_on_its_way_back(profile, answer):
     seen = play(

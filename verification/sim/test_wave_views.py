@@ -90,7 +90,7 @@ def test_states_symbols_and_registers_have_their_names(recorded):
     def names(signal):
         return table(recorded.parent / by_signal[signal])
 
-    states = {"PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING"}
+    states = {"PASS", "PARAMETER", "EXECUTE", "END", "WAIT"}
     assert set(names("HUB1.hub16.board.input_1.head.state_state").values()) == states
     assert names("CAB1.cab.board.board.fiber_in.receiver.state")[0] == "CLOSED"
     assert set(names("CAB2.cab.board.board.bus.walk_state").values()) == {"ASK", "HEAR", "BEGIN", "WALK", "END"}

@@ -63,7 +63,9 @@ class Central(wiring.Component):
         The output that the request of each port names.
     expired : In(ports)
         Inputs at which the watchdog has expired: their connections and locks end.
-    closed, enter, targets, connected, owner, ended : as in StatusTable
+    passed, closed : In(ports), In(ports)
+        Outputs whose connection ends: a close all has passed through the output; the reply to a close all reply has.
+    enter, targets, connected, owner, ended : as in StatusTable
         The status table.
     holding : Out(ports)
         Inputs that hold a connection or a lock.
@@ -106,6 +108,7 @@ class Central(wiring.Component):
                 "port": In(ControlPort()).array(ports),
                 "named": In(ports).array(ports),
                 "expired": In(ports),
+                "passed": In(ports),
                 "closed": In(ports),
                 "targets": Out(ports).array(ports),
                 "enter": Out(ports),
@@ -202,7 +205,10 @@ class Central(wiring.Component):
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
         m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
-        _give(m, controller, table, "mine", "connected")
+        _give(m, controller, table, "mine")
+        # An output whose connection ends by a close all counts as free two cycles before the table shows it. Behind
+        # other ends a start may be on its way that ``starting`` does not show yet.
+        m.d.comb += controller.connected.eq(table.connected & ~self.passed)
         _give(m, controller, supervisor, "enabled", "allowed")
         _give(m, answers, controller, "order", "decided", "place")
         _give(m, answers, table, "connected", "owner")
@@ -249,7 +255,7 @@ class Central(wiring.Component):
             self.enter.eq(table.enter),
             table.entered_input.eq(controller.entered_input | supervisor.entered_input),
             table.close_mine.eq(close_mine | self.expired | vacated),
-            table.closed.eq(self.closed | supervisor.closed),
+            table.closed.eq(self.passed | self.closed | supervisor.closed),
             self.holding.eq(
                 Cat(targets.any() for targets in table.targets) | (parts.locks.holding if parts.locks else 0)
             ),
@@ -279,7 +285,7 @@ class Central(wiring.Component):
         answers, supervisor = parts.answers, parts.supervisor
         expired = Signal()
         spared = Signal(self.ports)
-        m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.closed)]
+        m.d.sync += [expired.eq(self.expired.any()), spared.eq(self.passed | self.closed)]
         recovered = Mux(expired, parts.table.ended & ~spared, 0)
         m.d.comb += [
             self.ready_set.eq(answers.ready_set | supervisor.ready_set | recovered),

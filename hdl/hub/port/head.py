@@ -21,7 +21,7 @@ class _Signals:
 
     def __init__(self):
         # What leaves the queue.
-        self.passes = Signal(init=1)  # symbols may leave: the state is PASS
+        self.passes = Signal(init=1)  # symbols may leave: the state is PASS, and no connections have to end
         self.leaves = Signal()  # a symbol leaves
         self.willing = Signal()  # a command may be taken
         self.way = Signal()  # a command may be taken past the queue
@@ -32,6 +32,8 @@ class _Signals:
         self.last_but_one = Signal()  # the last symbol but one of a close all comes next
         self.last = Signal()  # the last symbol of a close all comes next
         self.closed = Signal()  # the last symbol of a close all leaves, and connections have to end
+        self.stands = Signal()  # a connection that has to end stands still
+        self.closing = Signal()  # one stood in the cycle before
 
         # The command under way.
         self.op = Signal(8, reset_less=True)
@@ -98,6 +100,9 @@ class Head(wiring.Component):
     All others go to the controller, and hold the head until the cycle after ``resume`` or its response. A command waits
     for the response and the answer to the one before.
 
+    Behind a close all, symbols leave again in the second cycle in which nothing is connected. A command is taken before
+    that; t + 2 is then this cycle at the earliest.
+
     Raises
     ------
     TypeError, ValueError
@@ -157,13 +162,10 @@ class Head(wiring.Component):
                 self._go(m, s, "PASS")
             with m.State("WAIT"):
                 self._wait(m, s)
-            with m.State("CLOSING"):
-                with m.If(~self.crossbar.connected):
-                    self._go(m, s, "PASS")
         m.d.comb += [
             self.holds.eq(~s.passes | s.resumed),
             self.busy.eq(~s.passes | s.asked | s.answering),
-            s.idle.eq(~self.busy),
+            s.idle.eq(state.ongoing("PASS") & ~s.asked & ~s.answering),
         ]
         self._pass_symbol(m, s)
         self._close(m, s)
@@ -171,15 +173,16 @@ class Head(wiring.Component):
         self._keep_command(m, s)
         self._answer(m, s)
         if platform == "formal":
-            s.states = Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT", "CLOSING")))
+            s.states = Cat(map(state.ongoing, ("PASS", "PARAMETER", "EXECUTE", "END", "WAIT")))
             self.probes = s
             self._assert(m, s)
         return m
 
     def _go(self, m, s, state):
-        """The next state. Whether it is PASS stands in a register of its own, which symbols need early in a cycle."""
+        """The next state. Whether symbols may leave in it stands in a register of its own, which they need early in a
+        cycle."""
         m.next = state
-        m.d.sync += s.passes.eq(state == "PASS")
+        m.d.sync += s.passes.eq((state == "PASS") & ~s.stands)
 
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
@@ -194,8 +197,8 @@ class Head(wiring.Component):
         ]
 
     def _pass(self, m, s):
-        """State PASS: symbols leave, one in a cycle, until the opcode of a command is taken (cycle t), or a whole
-        command is accepted (t + 1), or connections have to end."""
+        """State PASS: symbols leave, one in a cycle, but not while connections have to end; until the opcode of a
+        command is taken (cycle t), or a whole command is accepted (t + 1)."""
         m.d.comb += [s.willing.eq(s.idle & ~self.halt)]
         # The symbols of a command come in four cycles, so a way that was free in its last cycle but one is still free.
         m.d.sync += s.way.eq(s.willing & self.clean & ~self.accept)
@@ -203,8 +206,8 @@ class Head(wiring.Component):
             self._go(m, s, "PARAMETER")
         with m.Elif(self.accept):
             self._go(m, s, "EXECUTE")
-        with m.Elif(s.closed):
-            self._go(m, s, "CLOSING")
+        with m.Else():
+            self._go(m, s, "PASS")
 
     def _take_parameter(self, m, s):
         """State PARAMETER, from cycle t + 1 on: takes the command's parameter."""
@@ -215,9 +218,13 @@ class Head(wiring.Component):
             self._go(m, s, "EXECUTE")
 
     def _execute(self, m, s):
-        """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here."""
-        m.d.comb += [s.executes.eq(1), self.control.request_valid.eq(~s.here)]
-        with m.If(s.here):
+        """State EXECUTE, cycle t + 2: the command is asked for at the controller, or looked at here. Before that it
+        waits for connections that have to end."""
+        m.d.comb += [s.executes.eq(~s.closing), self.control.request_valid.eq(s.executes & ~s.here)]
+        with m.If(s.closing):
+            with m.If(self.halt):
+                self._go(m, s, "PASS")
+        with m.Elif(s.here):
             self._go(m, s, "END")
         with m.Else():
             m.d.sync += self.control.give_up.eq(self.halt | self.expired)
@@ -247,9 +254,11 @@ class Head(wiring.Component):
             self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
             self.crossbar.beat.closes.eq(s.last),
             s.closed.eq(s.leaves & s.last & self.crossbar.connected),
+            s.stands.eq(s.closed | s.closing & self.crossbar.connected),
             self.start_left.eq(s.leaves & is_start(self.entry)),
             self.dropped.eq(drops & ~is_command(self.entry) & ~in_run),
         ]
+        m.d.sync += s.closing.eq(s.stands)
         with m.If(self.halt):
             m.d.sync += [s.last_but_one.eq(0), s.last.eq(0)]
         with m.Elif(s.leaves):

@@ -50,6 +50,7 @@ class Environment:
                 "expired",
                 "close_one",
                 "close_mine",
+                "passed",
                 "closed",
                 "ready",
                 "ready_bit",

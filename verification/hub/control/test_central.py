@@ -108,17 +108,19 @@ async def what_ports_close_and_what_expires_ends_for_these_alone(dut):
         model.ready = [bool(environment.ready >> o & 1) for o in range(ports)]
         opened, locked = model.opened, model.locked
         what, mask, closed = (
-            ("close_one", "close_mine", "closed", "expired")[n % 4],
+            ("close_one", "close_mine", "closed", "passed", "expired")[n % 5],
             random.getrandbits(ports),
             random.getrandbits(ports),
         )
         expired = what == "expired" and mask
-        await environment.cycle(**({"expired": mask, "closed": closed} if expired else {what: mask}))
+        by_output = random.choice(("closed", "passed"))
+        await environment.cycle(**({"expired": mask, by_output: closed} if expired else {what: mask}))
         for _ in range(6):
             await environment.cycle()
         ends = {
             "close_one": lambda o, i: mask >> i & 1 and environment.requests[i] == o,
             "closed": lambda o, i: mask >> o & 1,
+            "passed": lambda o, i: mask >> o & 1,
             "close_mine": lambda o, i: mask >> i & 1,
             "expired": lambda o, i: mask >> i & 1 or expired and closed >> o & 1,
         }[what]

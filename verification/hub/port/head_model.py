@@ -93,6 +93,7 @@ class Model:
         self.in_run = False
         self.answer = None
         self.part = 0  # symbols of a close all that have left
+        self.ends = False  # in the cycle before, connections had still to end behind a close all
         self.way = False  # in the cycle before a command would have been taken, and nothing waited
         self.seen = {}
 
@@ -164,7 +165,9 @@ class Model:
         state, targets, waits = self.state, set(self.targets), self.asked or self.answer is not None
         giving_up = False
         passing = state == "pass"
-        willing = passing and not halts and not waits
+        willing = state in ("pass", "closing") and not halts and not waits
+        ended, self.ends = not self.ends, self.ends and bool(self.targets)
+        resting = "closing" if self.ends else "pass"
         shown["way"] = self.way and not halts
 
         if answer_ready:
@@ -185,11 +188,16 @@ class Model:
 
         if state == "parameter":
             if halts:
-                state = "pass"
+                state = resting
                 self.note("thrown away in two")
             elif entry:
                 shown["pop"] = True
                 state = "execute"
+        elif state == "execute" and not ended:
+            self.note("command behind a close all")
+            if halts:
+                state = resting
+                self.note("thrown away behind a close all")
         elif state == "execute":
             state, targets = self._execute(shown, targets)
             giving_up = halts or expires
@@ -206,8 +214,8 @@ class Model:
                     self.note("given up")
         elif state == "closing":
             self.note("closing")
-            if not self.targets:
-                state = "pass"
+            state = resting
+        if not ended:
             targets -= close
 
         if shown["way"] and offers:
@@ -246,7 +254,8 @@ class Model:
         }
         if self.targets:
             self.in_run = False
-            return "closing" if entry.part == 4 else "pass"
+            self.ends = entry.part == 4
+            return "closing" if self.ends else "pass"
         if entry.part:
             self.in_run = self.in_run and entry.part == 1
             self.note("close all dropped")

@@ -1,5 +1,6 @@
 """Bench of hdl/hub/port/head.py: symbols pass, commands are done in order, nothing slips through behind a close all."""
 
+import itertools
 import random
 
 import cocotb
@@ -68,6 +69,23 @@ async def does_everything_in_order(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def obeys_no_command_before_a_close_all_has_closed(dut):
+    """H13: a command behind a close all, from the queue or past it, has no effect before the connections have ended."""
+    lockstep, model = await start(dut)
+    others = [n for n in range(model.ports) if n != model.port]
+    for share in (1.0, 0.5):
+        for _ in range(200):
+            model.targets = set(random.sample(others, random.randint(1, min(2, len(others)))))
+            model.queue.extend(close_all())
+            if random.random() < 0.8:
+                model.queue.extend(own(random.choice([*CLOSE_ONE, *CLOSE_MINE, Op.OPEN]), random.randrange(8)))
+            for _ in range(random.randrange(4, 16)):
+                await lockstep.step(*model.step(random.random() < share, set(others), share, offer=0.3))
+            await run(lockstep, model, share)
+    assert model.seen.keys() >= {"command behind a close all", "accepted"}, model.seen
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def gives_up_what_waits_when_the_queue_is_emptied(dut):
     """H20, H21, docs/hub.md, "Flush" and "Watchdog": in whatever state the head is, and a command of which a part
     was taken is thrown away."""
@@ -88,12 +106,13 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
                 await lockstep.step(inputs, shown)
         await run(lockstep, model, share)
     everything = set(range(model.ports))
-    for wait in range(5):  # between a close all and the end of its connections, which is seldom long
+    # Between a close all and the end of its connections, which is seldom long.
+    for wait, behind in itertools.product(range(5), (piece(model.ports), own(Op.OPEN, 0))):
         model.targets = {random.choice(sorted(everything - {model.port}))}
         model.queue.extend(close_all())
         while model.state != "closing":
             await lockstep.step(*model.step(True, everything, 1.0))
-        model.queue.extend(piece(model.ports))
+        model.queue.extend(behind)
         for _ in range(wait):
             await lockstep.step(*model.step(True, everything, 1.0))
         await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
@@ -102,6 +121,7 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
         "thrown away in two",
         "given up",
         "given up at once",
+        "thrown away behind a close all",
         *(f"halted in {state}" for state in ("pass", "parameter", "execute", "end", "wait", "closing")),
     }, model.seen
 
