@@ -83,6 +83,20 @@ struct alignas(64) Port {
         first = head_ == tail_ ? NEVER : ring_[head_].arrival;
     }
 
+    // Takes out the bytes that arrive at so many edges, the first of which is at `time`, at most one at each; to(byte,
+    // edge) gets each and the edge's number, from 0 on, and says whether it takes it: if not, that is the end.
+    template <typename To>
+    void receive(std::int64_t time, std::int64_t period, std::int32_t edges, To to) {
+        std::uint32_t many = 0;
+        const std::uint32_t most = std::min(level(), plain_);
+        for (std::int32_t edge = 0; many < most; ++many, ++edge, time += period) {
+            const Flight& flight = ring_[(head_ + many) & mask_];
+            for (; time < flight.arrival && edge < edges; ++edge) time += period;
+            if (edge >= edges || !to(flight.symbol, edge)) break;
+        }
+        receive(many, [](std::uint16_t) {});
+    }
+
     // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that
     // it sent will arrive, LOST, or NEVER. `arrived` becomes true if a symbol is on its way in.
     std::int64_t edge(std::int64_t time, std::int64_t next, bool& arrived) {
@@ -98,19 +112,21 @@ struct alignas(64) Port {
         return arrival;
     }
 
-    // send() for a symbol that is under way already; for so many that leave one behind the other.
+    // send() for a symbol that is under way already; for so many, of which the last starts at `start`; for so many that
+    // leave one behind the other.
     void send_known(std::int64_t time) {
         last_start = time > wire_free ? time : wire_free;
         wire_free = last_start + symbol_ps;
         --ahead;
         ++count;
     }
-    void send_known(std::uint32_t many) {
-        wire_free += many * symbol_ps;
-        last_start = wire_free - symbol_ps;
+    void send_known(std::int64_t start, std::uint32_t many) {
+        last_start = start;
+        wire_free = start + symbol_ps;
         ahead -= many;
         count += many;
     }
+    void send_known(std::uint32_t many) { send_known(wire_free + (many - 1) * symbol_ps, many); }
     // Whether a symbol that is sent at `time` is the next of those under way already.
     bool expects(std::int64_t time, std::uint16_t symbol) const {
         const Flight& next = peer->ring_[(peer->tail_ - ahead) & peer->mask_];

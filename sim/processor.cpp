@@ -172,7 +172,7 @@ void Processor::begin(const Operation& operation) {
     words_ = 1;
     if (is_block(operation.kind)) {
         words_ = (((operation.address + operation.size + 3) & ~3u) - (operation.address & ~3u)) / 4;
-        bytes.clear();
+        bytes.resize(operation.kind == Op::READ_BLOCK ? operation.size : 0);
     }
     taken_ = answered_ = 0;
     state_ = State::ACCESS;
@@ -194,10 +194,7 @@ Processor::Word Processor::word(std::uint32_t number) const {
     } else {
         const std::uint32_t end = access_.address + access_.size;
         if (address >= access_.address && address + 4 <= end) {
-            if (access_.kind == Op::WRITE_BLOCK) {
-                const std::uint8_t* from = queues_[level].data.data() + access_.value + (address - access_.address);
-                data = std::uint32_t{from[0]} << 24 | from[1] << 16 | from[2] << 8 | from[3];
-            }
+            if (access_.kind == Op::WRITE_BLOCK) data = whole(number);
             return {address & pins.address_mask, data, 0xF};
         }
         if (address < access_.address) select &= 0xF >> (access_.address - address);
@@ -241,19 +238,12 @@ void Processor::respond() {
     answer(*pins.read_data);
 }
 
-void Processor::answer(std::uint32_t data) {
-    if (access_.kind == Op::READ_BLOCK) {
-        const std::uint32_t address = (access_.address & ~3u) + 4 * answered_;
-        if (bytes.empty()) bytes.reserve(access_.size);
-        for (unsigned i = 0; i < 4; ++i) {
-            const std::uint32_t here = address + i;
-            if (here >= access_.address && here < access_.address + access_.size) {
-                bytes.push_back(static_cast<std::uint8_t>(data >> (24 - 8 * i)));
-            }
-        }
+void Processor::keep(std::uint32_t number, std::uint32_t data) {
+    if (access_.kind != Op::READ_BLOCK) return;
+    const std::uint32_t from = 4 * number - (access_.address & 3);
+    for (unsigned i = 0; i < 4; ++i) {
+        if (from + i < access_.size) bytes[from + i] = static_cast<std::uint8_t>(data >> (24 - 8 * i));
     }
-    word_ = data;
-    ++answered_;
 }
 
 // The last response is in.

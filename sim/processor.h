@@ -95,8 +95,29 @@ class Processor {
     std::uint32_t answered() const { return answered_; }
     const Operation& access() const { return access_; }
     Word word(std::uint32_t number) const;
-    // The board has answered the next word, read as `data`, without an error; it has taken all words before `taken`.
-    void answer(std::uint32_t data);
+    // Takes what was read of any word of a block.
+    void keep(std::uint32_t number, std::uint32_t data);
+    // Of the words of a block that are whole, all but the first and the last: what is written; and takes what was read,
+    // before or when they are answered.
+    std::uint32_t whole(std::uint32_t number) const {
+        const std::uint8_t* from = queues_[level].data.data() + access_.value + (4 * number - (access_.address & 3));
+        return std::uint32_t{from[0]} << 24 | from[1] << 16 | from[2] << 8 | from[3];
+    }
+    void keep_whole(std::uint32_t number, std::uint32_t data) {
+        std::uint8_t* to = bytes.data() + (4 * number - (access_.address & 3));
+        to[0] = static_cast<std::uint8_t>(data >> 24);
+        to[1] = static_cast<std::uint8_t>(data >> 16);
+        to[2] = static_cast<std::uint8_t>(data >> 8);
+        to[3] = static_cast<std::uint8_t>(data);
+    }
+    // The board has answered the next word, read as `data`, without an error; so many words that are kept already; it
+    // has taken all words before `taken`.
+    void answer(std::uint32_t data) {
+        keep(answered_, data);
+        word_ = data;
+        ++answered_;
+    }
+    void answer_kept(std::uint32_t words) { answered_ += words; }
     void take(std::uint32_t taken) {
         taken_ = taken;
         drive();

@@ -100,7 +100,7 @@ void Cab::edge() {
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0) |
                      (at_work_ && work_.target == Target::DATA ? CPU : 0) |
                      (vme_ && vme_->master.wants() ? VME : 0);
-    const unsigned given = wants ? arbitrate(wants) : 0;
+    const unsigned given = wants ? arbitrate(wants, slot_) : 0;
     slot_ += 1 + slept_;
     stored_ = false;
     const bool ready_signal = in_.ready_signal();
@@ -165,7 +165,7 @@ void Cab::edge() {
 // edge() where nobody asks for the bus: symbols, memory for them, time, and interrupts that they raise.
 void Cab::stream(const Inputs& in) {
     const unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
-    const unsigned given = wants ? arbitrate(wants) : 0;
+    const unsigned given = wants ? arbitrate(wants, slot_) : 0;
     slot_ += 1 + slept_;
     stored_ = false;
     const bool ready_signal = in_.ready_signal();
@@ -201,8 +201,8 @@ void Cab::take_pins() {
 }
 
 // Gives the cycle to the user of the slot if it wants it, else to the first in order.
-unsigned Cab::arbitrate(unsigned wants) {
-    if (const unsigned owner = wants & 1u << slot_ % SLOTS) return owner;
+unsigned Cab::arbitrate(unsigned wants, std::uint32_t slot) {
+    if (const unsigned owner = wants & 1u << slot % SLOTS) return owner;
     for (const unsigned user : {FIBER_IN, FIBER_OUT, CPU, VME}) {
         if (wants & user) return user;
     }

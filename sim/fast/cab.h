@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "board.h"
+#include "cab_flow.h"
 #include "cab_in.h"
 #include "cab_interrupts.h"
 #include "cab_out.h"
@@ -66,10 +67,23 @@ class Cab : public Napper {
     static constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 
     class BlockMover;
+    // At the end of an edge: whether the fiber takes a symbol at the next one; the symbol that has arrived, or -1;
+    // whether nothing happens any more.
+    struct Wire {
+        bool ready;
+        int symbol;
+        bool idle;
+    };
+    // flow() takes at least so many edges.
+    static constexpr std::int32_t LEAST_FLOW = 6;
 
     bool may_move(const Processor& cpu) const;
     template <typename Block>
-    std::int64_t pass(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges);
+    std::int32_t flow(Port& port, Block block, Wire& wire, Edges edges);
+    template <typename Block>
+    bool pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int64_t period);
+    template <typename Block>
+    std::int64_t catch_up(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges);
     void stream(const Inputs& in);
     void take_pins();
     void reset();
@@ -86,7 +100,7 @@ class Cab : public Napper {
     std::optional<std::uint32_t> value(std::uint32_t address) const;
     bool store(std::uint32_t address, std::uint32_t data);
     void write_kernel();
-    unsigned arbitrate(unsigned wants);
+    static unsigned arbitrate(unsigned wants, std::uint32_t slot);
     bool inside(std::uint32_t address, std::uint32_t length) const {
         return !length || (address >= region::DATA && address < region::DATA + region::DATA_BYTES &&
                            address - region::DATA + length <= region::DATA_BYTES);

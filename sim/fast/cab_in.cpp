@@ -4,8 +4,6 @@ namespace nectar::fast {
 
 namespace {
 
-constexpr int CHECK_BYTES[] = {cab::CRC_BYTES, 2, 0};  // by Check
-
 constexpr int START = static_cast<int>(Control::START), END = static_cast<int>(Control::END);
 
 }  // namespace

@@ -17,6 +17,8 @@ struct Errors {
 
 class FiberIn {
   public:
+    class Flow;
+
     // An edge. `write`, `read`: what software writes, and the register that it reads, in this cycle; `stored`: the
     // memory is given for the word that waits; `symbol`: what arrives (-1: nothing). Adds to `errors`; returns the
     // interrupts that happen in this cycle.
@@ -73,12 +75,15 @@ class FiberIn {
 
     static constexpr unsigned QUEUE_SYMBOLS = 1024 + 128;
     static constexpr unsigned RING = 2048;
+    static constexpr int CHECK_BYTES[] = {cab::CRC_BYTES, 2, 0};  // by Check
     static constexpr std::uint16_t LOST = 0x200;  // beside a symbol in the queue: others were lost just before it
 
     std::uint32_t change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
     bool is_stream() const;
+    bool can_flow() const;
     std::uint32_t stream(bool stored, int symbol);
     int emerge(int symbol);
+    std::uint32_t emerge_word(std::uint32_t word);
     void pass_on(int emerged, bool leaves);
     void look_ahead(int symbol);
     bool input() const { return state_ == State::CLOSED && mode & reg::RX_MODE_DIRECT && head_ != visible_; }

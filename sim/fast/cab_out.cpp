@@ -49,6 +49,7 @@ std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, 
     }
     if (stops_) {
         items_.clear();
+        special_ = 0;
         state_ = State::NEXT;
     } else {
         gather(memory, fetched, ahead);
@@ -160,6 +161,7 @@ void FiberOut::next_item() {
     if (item_valid_) {
         item_ = items_.front();
         items_.pop();
+        special_ -= !item_.is_plain();
     }
     byte_number_ = 0;
 }
@@ -246,7 +248,7 @@ void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
                 item.end = flags_ & reg::TX_AREA_END;
                 item.notify = flags_ & reg::TX_AREA_NOTIFY;
             }
-            items_.push(item);
+            line_up(item);
             flags_ &= ~reg::TX_AREA_START;
             remaining_ -= 4 - first;
             address_ += 4 - first;
@@ -288,7 +290,7 @@ void FiberOut::begin(const Entry& entry) {
             item.notify = entry.value & reg::TX_AREA_NOTIFY;
             break;
     }
-    items_.push(item);
+    line_up(item);
 }
 
 }  // namespace nectar::fast

@@ -11,6 +11,8 @@ constexpr std::uint32_t LENGTH_MASK = (1u << cab::LENGTH_BITS) - 1;
 
 class FiberOut {
   public:
+    class Flow;
+
     // An edge. `write`: what software writes in this cycle; `fetched`: the memory is given in it; `fiber_ready`: the
     // fiber takes a symbol; `ready_signal`: one has arrived. Returns the interrupts that happen in this cycle.
     std::uint32_t edge(const Write& write, const std::uint32_t* memory, bool fetched, bool fiber_ready,
@@ -64,6 +66,10 @@ class FiberOut {
         std::uint16_t symbol;
         std::uint8_t first, last;  // bytes of the word
         bool prefix, lanes, crc, internet, end, notify, command, wait_ready;
+
+        // Bytes of an area and nothing else.
+        bool is_plain() const { return lanes && !(prefix | command | crc | end | notify); }
+        unsigned bytes() const { return last - first + 1u; }
     };
     struct Outgoing {
         std::uint16_t symbol;
@@ -77,6 +83,10 @@ class FiberOut {
     std::uint32_t stream(const std::uint32_t* memory, bool fetched, bool fiber_ready);
     bool is_stream() const;
     void next_item();
+    void line_up(const Item& item) {
+        items_.push(item);
+        special_ += !item.is_plain();
+    }
     static bool has_bytes(const Entry& entry) {
         return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
     }
@@ -96,6 +106,7 @@ class FiberOut {
 
     List<Entry, cab::TX_LIST_DEPTH> entries_;
     List<Item, AHEAD> items_;
+    unsigned special_ = 0;  // those that are not plain
 
     // The area that is being read.
     State state_ = State::NEXT;

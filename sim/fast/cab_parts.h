@@ -61,18 +61,28 @@ class List {
 class Crc32 {
   public:
     void begin() { rest_ = ~0u; }
-    void add(std::uint8_t byte) { rest_ = rest_ >> 8 ^ TABLE[(rest_ ^ byte) & 0xFF]; }
+    void add(std::uint8_t byte) { rest_ = rest_ >> 8 ^ TABLES[0][(rest_ ^ byte) & 0xFF]; }
+    // Four bytes, the uppermost first.
+    void add_word(std::uint32_t word) {
+        const std::uint32_t first = rest_ ^ __builtin_bswap32(word);
+        rest_ = TABLES[3][first & 0xFF] ^ TABLES[2][first >> 8 & 0xFF] ^ TABLES[1][first >> 16 & 0xFF] ^
+                TABLES[0][first >> 24];
+    }
     std::uint32_t value() const { return ~rest_; }
 
   private:
     static constexpr std::uint32_t POLYNOMIAL = 0xEDB88320;
-    static constexpr std::array<std::uint32_t, 256> TABLE = [] {
-        std::array<std::uint32_t, 256> table{};
+    // What a byte does to the rest, with so many bytes of 0 behind it.
+    static constexpr std::array<std::array<std::uint32_t, 256>, 4> TABLES = [] {
+        std::array<std::array<std::uint32_t, 256>, 4> tables{};
         for (std::uint32_t n = 0; n < 256; ++n) {
-            table[n] = n;
-            for (int bit = 0; bit < 8; ++bit) table[n] = table[n] >> 1 ^ (table[n] & 1 ? POLYNOMIAL : 0);
+            std::uint32_t rest = n;
+            for (auto& table : tables) {
+                for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ (rest & 1 ? POLYNOMIAL : 0);
+                table[n] = rest;
+            }
         }
-        return table;
+        return tables;
     }();
     std::uint32_t rest_ = ~0u;
 };
@@ -85,6 +95,12 @@ class InternetSum {
         total_ += odd_ ? byte : byte << 8;
         total_ = (total_ & 0xFFFF) + (total_ >> 16);
         odd_ = !odd_;
+    }
+    // Four bytes, the uppermost first.
+    void add_word(std::uint32_t word) {
+        total_ += odd_ ? (word >> 24) + (word >> 8 & 0xFFFF) + ((word & 0xFF) << 8) : (word >> 16) + (word & 0xFFFF);
+        total_ = (total_ & 0xFFFF) + (total_ >> 16);
+        total_ = (total_ & 0xFFFF) + (total_ >> 16);
     }
     std::uint16_t value() const { return static_cast<std::uint16_t>(~total_); }
 

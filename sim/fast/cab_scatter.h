@@ -81,21 +81,10 @@ class RxWriter {
         std::uint32_t at = address_ - 1;
         if (given) waits = false;
         if (byte >= 0) {
-            const unsigned lane = 3 - (address_ & 3);
-            word_ = (word_ & ~(0xFFu << 8 * lane)) | static_cast<std::uint32_t>(byte) << 8 * lane;
-            select_ |= 1 << lane;
             at = address_;
-            moves_on = moves_on || completes();
-            ++address_;
-            --remaining_;
+            moves_on = add(static_cast<std::uint8_t>(byte)) || moves_on;
         }
-        if (moves_on) {
-            waits = true;
-            word_address = at >> 2;
-            select = select_;
-            data = word_;
-            select_ = 0;
-        }
+        if (moves_on) move_on(at);
         if (!had_room && area) {
             address_ = area->address;
             remaining_ = area->length;
@@ -103,6 +92,25 @@ class RxWriter {
         if (forget) remaining_ = select_ = 0;
     }
     void reset() { *this = RxWriter{}; }
+
+    // edge() for a byte or a word, when the word before is in the memory. Returns whether the byte completes a word.
+    bool put(std::uint8_t byte) {
+        const std::uint32_t at = address_;
+        const bool whole = add(byte);
+        if (whole) move_on(at);
+        return whole;
+    }
+    void put_word(std::uint32_t word) {
+        word_ = word;
+        select_ = 0xF;
+        move_on(address_);
+        address_ += 4;
+        remaining_ -= 4;
+    }
+    // The next four bytes are a word that does not fill the area.
+    bool at_word() const { return !select_ && !(address_ & 3) && remaining_ > 4; }
+    // Bytes that the area at work has room for.
+    std::uint32_t room() const { return remaining_; }
 
     // A word waits for the memory.
     bool waits = false;
@@ -112,6 +120,23 @@ class RxWriter {
 
   private:
     bool completes() const { return (address_ & 3) == 3 || remaining_ == 1; }
+    bool add(std::uint8_t byte) {
+        const bool whole = completes();
+        const unsigned lane = 3 - (address_ & 3);
+        word_ = (word_ & ~(0xFFu << 8 * lane)) | std::uint32_t{byte} << 8 * lane;
+        select_ |= 1 << lane;
+        ++address_;
+        --remaining_;
+        return whole;
+    }
+    // The word put together waits for the memory, which it enters at `address`.
+    void move_on(std::uint32_t address) {
+        waits = true;
+        word_address = address >> 2;
+        select = select_;
+        data = word_;
+        select_ = 0;
+    }
 
     std::uint32_t address_ = 0;
     std::uint32_t remaining_ = 0;  // bytes of the area at work

@@ -116,20 +116,31 @@ def _silent(scale):
     )
 
 
+def _core_seconds(load, *options, **more):
+    return load(*options, **more).core_seconds
+
+
 def _fast(scale):
-    """An Outcome for messages of a whole packet, and one for the smallest."""
+    """An Outcome for messages of a whole packet, and one for the smallest, each for 16 CABs on a HUB and for 32 on a
+    mesh."""
+    shapes = {
+        "hub": ("16 CABs on a HUB", 60, functools.partial(workloads.ring, 16)),
+        "mesh": ("32 CABs on a mesh of 4 x 8 HUBs", 6, functools.partial(workloads.mesh, 4, 8)),
+    }
     found = []
-    for size, target in (MAX_DATA, 50), (1, 10):
-        messages = _count(60, scale)
-        for fast in (False, True):
-            workloads.ring(16, 2, size, fast=fast)
-        rtl, fast = _in_turns(
-            scale,
-            lambda: workloads.ring(16, messages, size).core_seconds,
-            lambda: workloads.ring(16, messages, size, fast=True).core_seconds,
-        )
-        text = f"messages of {size} bytes: {rtl:.3f} s of the host without Python, fast boards {fast:.3f} s"
-        found.append(Outcome(rtl / fast, "", target, text, part=str(size), measured={"RTL": rtl, "fast": fast}))
+    for shape, (text, most, load) in shapes.items():
+        for size, target in (MAX_DATA, 50), (1, 10):
+            messages = _count(most, scale)
+            for fast in (False, True):
+                load(2, size, fast=fast)
+            rtl, fast = _in_turns(
+                scale,
+                functools.partial(_core_seconds, load, messages, size),
+                functools.partial(_core_seconds, load, messages, size, fast=True),
+            )
+            told = f"{text}, messages of {size} bytes: {rtl:.3f} s of the host without Python, fast boards {fast:.3f} s"
+            measured = {"RTL": rtl, "fast": fast}
+            found.append(Outcome(rtl / fast, "", target, told, part=f"{shape} {size}", measured=measured))
     return found
 
 
@@ -178,7 +189,7 @@ def _threads(scale):
     costs = []
 
     def speed(threads):
-        run = workloads.mesh(4, 8, messages, threads)
+        run = workloads.mesh(4, 8, messages, threads=threads)
         if threads == 1:
             costs.append((run.seconds * 1e9, run.seen))
         return _rate(run)
@@ -288,7 +299,7 @@ def _record(scale):
 
     speed(0)
     levels = list(_RECORDED)
-    rates = _in_turns(scale, *(functools.partial(speed, LEVELS.get(level, 0)) for level in ("off", *levels)))
+    rates = _in_turns(scale, *(functools.functools.partial(speed, LEVELS.get(level, 0)) for level in ("off", *levels)))
     return [
         Outcome(
             rate / rates[0],

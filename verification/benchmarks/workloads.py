@@ -132,15 +132,17 @@ def ring(talkers, messages, size=MAX_DATA, recorder=None, fast=False, threads=No
     return run("hub:16", ring_tasks(talkers, messages, size), recorder, fast, threads)
 
 
-def mesh(rows, columns, messages, threads=None):
-    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of one whole
-    packet each. The Run has seen what evaluations have cost (``Engine.costs_ns``)."""
+def mesh(rows, columns, messages, size=MAX_DATA, fast=False, threads=None):
+    """A mesh of HUBs with a CAB on each, all of which send to one half of the mesh away, ``messages`` of ``size``
+    bytes, by default one whole packet, each. The Run has seen what evaluations have cost (``Engine.costs_ns``)."""
     count = rows * columns
     tasks = []
     for number in range(count):
-        tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages)))
+        tasks.append((f"CAB{number + 1}", _send, ((number + count // 2) % count + 1, messages, size)))
         tasks.append((f"CAB{number + 1}", receive, (messages,)))
-    return run(f"mesh:{rows}x{columns}", tasks, threads=threads, look=lambda machine: machine.engine.costs_ns())
+    return run(
+        f"mesh:{rows}x{columns}", tasks, fast=fast, threads=threads, look=lambda machine: machine.engine.costs_ns()
+    )
 
 
 def hub_cost(talkers, messages):

@@ -1,0 +1,248 @@
+#include "cab_flow.h"
+
+#include <algorithm>
+
+namespace nectar::fast {
+
+namespace {
+
+// One edge for each.
+std::int32_t as_edges(std::uint32_t count) { return static_cast<std::int32_t>(count); }
+
+}  // namespace
+
+// -- in ---------------------------------------------------------------------------------------------
+
+std::int32_t FiberIn::Flow::most(const FiberIn& in, const Port& port, int symbol, const Edges& edges) {
+    if (!in.can_flow()) return in.rests_ && symbol < 0 ? edges.before(port.first) : 0;
+    const std::int32_t count = std::min(edges.count, MOST);
+    return in.state_ == State::BODY ? std::min(count, as_edges(in.writer.room()) - 1) : count;
+}
+
+// Whether bytes that arrive only queue up, or are stored, each as soon as it may.
+bool FiberIn::can_flow() const {
+    if (symbol_ >= CONTROL_BIT || (reply_left_ | command_left_) || lost_ || scatter.moves()) return false;
+    if (state_ == State::WAIT) return !scatter.running;
+    return state_ == State::BODY && is_stream() && !spare_valid_ && held_count_ == CHECK_BYTES[check_];
+}
+
+FiberIn::Flow::Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awake)
+    : in_(in), flows_(in.can_flow()), stores_(flows_ && in.state_ == State::BODY), seen_(in.visible_),
+      end_(in.tail_), emerged_(in.front_valid_ ? -1 : -2) {
+    std::int32_t newest = -2;
+    if (flows_) {
+        for (std::uint32_t place = in.visible_; place != in.almost_; ++place) arrivals_[place - seen_] = -4;
+        for (std::uint32_t place = in.almost_; place != in.tail_; ++place) arrivals_[place - seen_] = -3;
+        if (in.symbol_ >= 0) put(in.symbol_, -2);
+        if (symbol >= 0) put(symbol, newest = -1);
+        const std::int32_t gap = awake ? NO_EDGE : GAP;
+        port.receive(edges.time + edges.period, edges.period, edges.count, [&](std::uint16_t byte, std::int32_t edge) {
+            if (edge - newest > gap) return false;
+            put(byte, edge);
+            newest = edge;
+            return true;
+        });
+    }
+    if (!awake) edges.count = std::min(edges.count, newest + GAP);
+    last_ = edges.count - 1;
+}
+
+// A byte comes out of the queue.
+bool FiberIn::Flow::emerge() {
+    if (in_.head_ == end_) return false;
+    const std::int32_t edge = std::max(arrival(in_.head_) + DELAY, emerged_ + 1);
+    if (edge > last_) return false;
+    emerged_ = edge;
+    in_.front_ = static_cast<std::uint8_t>(in_.emerge(in_.ring_[in_.head_++ % RING]));
+    in_.front_valid_ = true;
+    return true;
+}
+
+std::int32_t FiberIn::Flow::next_word() {
+    if (!stores_) return NO_EDGE;
+    for (;;) {
+        if (!in_.front_valid_) {
+            if (in_.writer.at_word() && store_word()) return emerged_ + 2;
+            if (!emerge()) return NO_EDGE;
+        }
+        if (emerged_ == last_) return NO_EDGE;
+        in_.front_valid_ = false;
+        ++in_.stored_;
+        if (in_.writer.put(in_.front_)) return emerged_ + 2;
+    }
+}
+
+// next_word() for four bytes that come out of the queue and are a whole word. Returns whether there are so many.
+bool FiberIn::Flow::store_word() {
+    if (end_ - in_.head_ < 4) return false;
+    const std::int32_t edge = std::max(arrival(in_.head_ + 3) + DELAY, emerged_ + 4);
+    if (edge >= last_) return false;
+    std::uint32_t word = 0;
+    for (std::uint32_t n = 0; n < 4; ++n) word = word << 8 | in_.ring_[(in_.head_ + n) % RING];
+    emerged_ = edge;
+    in_.head_ += 4;
+    in_.stored_ += 4;
+    in_.writer.put_word(in_.emerge_word(word));
+    return true;
+}
+
+int FiberIn::Flow::leave() {
+    if (!flows_) return -1;
+    // Bytes that have come out of the queue while the last word waits; they are no word.
+    if (in_.writer.waits) next_word();
+    // What has arrived at the last edges is on its way to the queue's head.
+    const auto arrived = [&](std::int32_t edge) { return end_ != in_.head_ && arrival(end_ - 1) == edge; };
+    const auto take = [&](std::int32_t edge) { return arrived(edge) ? in_.ring_[--end_ % RING] : -1; };
+    const int symbol = take(last_), before = take(last_ - 1);
+    in_.count_ += end_ - in_.tail_;
+    in_.tail_ = end_;
+    in_.almost_ = in_.tail_ - arrived(last_ - 2);
+    end_ = in_.almost_;
+    in_.visible_ = in_.almost_ - arrived(last_ - 3);
+    in_.look_ahead(before);
+    return symbol;
+}
+
+// As emerge() for four bytes, which follow enough others.
+std::uint32_t FiberIn::emerge_word(std::uint32_t word) {
+    const int bytes = CHECK_BYTES[check_];
+    std::uint32_t out = word;
+    if (bytes) {
+        out = static_cast<std::uint32_t>((std::uint64_t{held_} << 32 | word) >> 8 * bytes);
+        held_ = word;
+    }
+    crc_.add_word(out);
+    if (header_count_ >= skip_) sum_.add_word(out);
+    return out;
+}
+
+// -- out --------------------------------------------------------------------------------------------
+
+std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
+    // Enough bytes are here for the time in which the first words are fetched.
+    constexpr unsigned LEAST_BYTES = 16;
+    if (!out.streams_ || !out.front_valid_) return 0;
+    std::uint32_t bytes = out.item_.bytes();
+    const bool plain = !out.special_;
+    for (unsigned n = 0; n < out.items_.level() && out.items_.at(n).is_plain(); ++n) {
+        if (plain && bytes > LEAST_BYTES) {
+            // Each of the others has a byte at least.
+            bytes += out.items_.level() - n;
+            break;
+        }
+        bytes += out.items_.at(n).bytes();
+    }
+    if (out.state_ == State::NEXT) return out.entries_.level() ? 0 : std::min(edges, as_edges(bytes) - 1);
+    if (plain) {
+        if (bytes < LEAST_BYTES || out.flags_ & reg::TX_AREA_START) return 0;
+        bytes += out.remaining_ > 4 ? out.remaining_ - 4 : 0;
+    }
+    if (out.entries_.level()) {
+        // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
+        // and no more than the queue of items has room for.
+        const std::int32_t words = as_edges((out.address_ & 3) + out.remaining_ + 3) / 4;
+        const std::int32_t room = as_edges(AHEAD - out.items_.level());
+        edges = std::min(edges, std::max(2 * (words - 1), 4 * (words - 2 - room)));
+    }
+    return std::min(edges, as_edges(bytes) - 1);
+}
+
+FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
+    : out_(out), port_(port), edges_(edges), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
+      fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
+      newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
+    for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;
+    out_.taken_count_ += out_.taken_;
+    find_last();
+}
+
+// It takes so many symbols more, the first of them at next_edge.
+void FiberOut::Flow::Fiber::take(unsigned symbols, std::int64_t symbol_ps, std::int64_t period) {
+    if (!symbols) return;
+    last_start = std::max(next_time, free) + (symbols - 1) * symbol_ps;
+    free = last_start + symbol_ps;
+    count += symbols;
+    next_edge += static_cast<std::int32_t>(symbols);
+    next_time += symbols * period;
+    for (; next_time < last_start; ++next_edge) next_time += period;
+}
+
+// When the last byte of the item at work leaves it: one does at the edge behind that at which a symbol is taken.
+void FiberOut::Flow::find_last() {
+    const unsigned bytes = out_.item_.bytes();
+    part_ = has_room_;
+    has_room_ = false;
+    empty_ = 0;
+    if (part_ == bytes) return;
+    Fiber all = fiber_;
+    all.take(bytes - part_ - 1, port_.symbol_ps, edges_.period);
+    empty_ = all.next_edge + 1;
+    if (empty_ < edges_.count) {
+        all.take(1, port_.symbol_ps, edges_.period);
+        fiber_ = all;
+        part_ = bytes;
+        return;
+    }
+    for (; fiber_.next_edge + 1 < edges_.count; ++part_) fiber_.take(1, port_.symbol_ps, edges_.period);
+    empty_ = NO_EDGE;
+}
+
+// So many bytes leave the item at work.
+void FiberOut::Flow::push(unsigned bytes) {
+    Item& item = out_.item_;
+    out_.progress_ = (out_.progress_ + bytes) & LENGTH_MASK;
+    if (bytes == 4) {
+        out_.crc_.add_word(item.word);
+        out_.sum_.add_word(item.word);
+        older_ = item.word >> 8 & 0xFF;
+        newest_ = item.word & 0xFF;
+        item.first += 4;
+        return;
+    }
+    for (; bytes; --bytes) {
+        const auto byte = static_cast<std::uint8_t>(item.word >> (24 - 8 * item.first++));
+        out_.crc_.add(byte);
+        out_.sum_.add(byte);
+        older_ = newest_;
+        newest_ = byte;
+    }
+}
+
+// What leaves the items up to this edge.
+void FiberOut::Flow::push_to(std::int32_t edge) {
+    while (empty_ <= edge) {
+        push(part_);
+        out_.next_item();
+        find_last();
+    }
+}
+
+std::int32_t FiberOut::Flow::next_fetch() {
+    if (out_.state_ == State::PASS_ON) {
+        if (passes_ >= edges_.count) return NO_EDGE;
+        push_to(passes_);
+        out_.gather(nullptr, false, false);
+        free_ = passes_ + 1;
+    }
+    if (out_.state_ != State::READ) return NO_EDGE;
+    if (out_.items_.level() < AHEAD) return free_ < edges_.count ? free_ : NO_EDGE;
+    return empty_ < edges_.count - 1 ? empty_ + 1 : NO_EDGE;
+}
+
+bool FiberOut::Flow::leave() {
+    push_to(edges_.count - 1);
+    push(part_);
+    const bool takes = fiber_.next_edge == edges_.count - 1;
+    out_.taken_count_ += fiber_.count;
+    if (takes) fiber_.take(1, port_.symbol_ps, edges_.period);
+    out_.taken_ = takes;
+    out_.spare_valid_ = !takes;
+    out_.front_.symbol = takes ? newest_ : older_;
+    out_.spare_.symbol = newest_;
+    out_.payload = out_.front_.symbol;
+    out_.working = out_.state_ != State::NEXT;
+    if (fiber_.count) port_.send_known(fiber_.last_start, fiber_.count);
+    return port_.ready = fiber_.last_start <= edges_.time + edges_.count * edges_.period;
+}
+
+}  // namespace nectar::fast

@@ -1,0 +1,124 @@
+// Bytes that flow through a fast CAB at many edges: from the fiber to the words of an area, and from the words of an
+// area to the fiber. They give the edges at which memory is wanted, and do what depends on bytes alone at once.
+// docs/naps.md.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "cab_in.h"
+#include "cab_out.h"
+#include "port.h"
+
+namespace nectar::fast {
+
+constexpr std::int32_t NO_EDGE = std::numeric_limits<std::int32_t>::max();
+
+// Edges of a flow; they count from 0, which is at `time`.
+struct Edges {
+    std::int64_t time;
+    std::int64_t period;
+    std::int32_t count;
+
+    // How many of them come before the one at which a symbol arrives.
+    std::int32_t before(std::int64_t arrival) const {
+        const std::int64_t edge = arrival <= time + period ? 0 : (arrival - time - 1) / period;
+        return static_cast<std::int32_t>(std::min<std::int64_t>(edge, count));
+    }
+};
+
+class FiberIn::Flow {
+  public:
+    // At most so many edges are taken at once.
+    static constexpr std::int32_t MOST = 512;
+
+    // For how many of these edges fiber in does what a Flow does; `symbol`: as for FiberIn::edge().
+    static std::int32_t most(const FiberIn& in, const Port& port, int symbol, const Edges& edges);
+
+    // Takes out of the port what arrives at these edges. Unless `awake`, they become fewer if the board would sleep at
+    // one of them.
+    Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awake);
+
+    // The edge from which on memory is wanted for the next word; NO_EDGE: at none of these. Call it when the word
+    // before has been stored.
+    std::int32_t next_word();
+    // In the end. Returns the symbol that arrives at the last edge; -1: none does.
+    int leave();
+
+  private:
+    // Edges between the one at which a symbol arrives and the one at which it leaves the queue.
+    static constexpr std::int32_t DELAY = 5;
+    // Between two symbols are no more edges if the board does not sleep.
+    static constexpr std::int32_t GAP = 2;
+
+    // The edge at which the symbol at this place of the queue arrived, or an earlier one if it shows at the head.
+    std::int32_t arrival(std::uint32_t place) const {
+        return static_cast<std::int32_t>(place - seen_) < 0 ? -DELAY : arrivals_[place - seen_];
+    }
+    void put(int symbol, std::int32_t edge) {
+        arrivals_[end_ - seen_] = static_cast<std::int16_t>(edge);
+        in_.ring_[end_++ % RING] = static_cast<std::uint16_t>(symbol);
+    }
+    bool emerge();
+    bool store_word();
+
+    FiberIn& in_;
+    const bool flows_, stores_;  // bytes arrive; they are stored
+    const std::uint32_t seen_;   // the first place that does not show at the head at the begin
+    std::uint32_t end_;          // behind all symbols, those that have not reached the queue among them
+    std::int32_t emerged_;       // the edge at which the last byte left the queue
+    std::int32_t last_ = 0;      // of the edges
+    std::array<std::int16_t, MOST + 8> arrivals_;  // edges, by the places from seen_ on
+};
+
+class FiberOut::Flow {
+  public:
+    // For how many edges, up to `edges`, fiber out does what a Flow does.
+    static std::int32_t most(const FiberOut& out, std::int32_t edges);
+
+    Flow(FiberOut& out, Port& port, const Edges& edges);
+
+    // The edge from which on memory is wanted for the next word; NO_EDGE: at none of these. Call it when the word
+    // before has been fetched.
+    std::int32_t next_fetch();
+    // Memory is given at this edge.
+    void fetch(const std::uint32_t* memory, std::int32_t edge) {
+        out_.word_ = memory[out_.address_ / 4];
+        out_.state_ = State::PASS_ON;
+        passes_ = edge + 1;
+    }
+    // In the end. Returns whether the fiber takes a symbol at the edge behind the last one.
+    bool leave();
+
+  private:
+    // What the fiber takes: the edge at which it takes the next symbol, and its time; as the port's last_start and
+    // wire_free; symbols so far.
+    struct Fiber {
+        std::int32_t next_edge;
+        std::int64_t next_time;
+        std::int64_t last_start, free;
+        std::uint32_t count;
+
+        void take(unsigned symbols, std::int64_t symbol_ps, std::int64_t period);
+    };
+
+    void find_last();
+    void push(unsigned bytes);
+    void push_to(std::int32_t edge);
+
+    FiberOut& out_;
+    Port& port_;
+    const Edges edges_;
+    std::int32_t passes_;      // the edge at which the word that was fetched joins the items
+    std::int32_t free_ = 0;    // the first one at which the next may be fetched
+    Fiber fiber_;
+    // The item at work.
+    bool has_room_;            // a byte leaves it without a symbol being taken before
+    std::int32_t empty_ = NO_EDGE;  // the edge at which its last byte leaves; NO_EDGE: at none of these; then
+    unsigned part_ = 0;        // so many of its bytes leave
+    std::uint16_t newest_, older_;  // the last bytes that left an item
+};
+
+}  // namespace nectar::fast
