@@ -3,11 +3,15 @@ with all symbols recorded, in which no board naps.
 
 Specification: docs/naps.md."""
 
+from itertools import pairwise
+
 import pytest
 
-from nectar.hdl.cab.addresses import REG, REGIONS, Irq
+from nectar.hdl.cab.addresses import REG, REGIONS, Check, Irq
 from nectar.hdl.cab.regions import PAGE_BITS, PAGES
 from nectar.hdl.host.events import EventGroup
+from nectar.hdl.hub.commands import Op
+from nectar.hdl.link.symbol import ANY_HUB
 from nectar.sim.host import cores
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
@@ -33,8 +37,8 @@ _FAULTS = [
 
 
 class Meddler(Station):
-    """Sends packets as a Station. Meanwhile its CPU reads and writes what may matter to a packet that is being sent or
-    stored, at times that ``rng`` chooses."""
+    """Sends packets as a Station, in areas and with checksums that ``rng`` chooses. Meanwhile its CPU reads and writes
+    what may matter to a packet that is being sent or stored, at times that ``rng`` chooses."""
 
     def __init__(self, machine, name, route, packets, rng):
         self.rng, self.seen = rng, []
@@ -51,6 +55,8 @@ class Meddler(Station):
         irqs = Irq.PACKET, Irq.RECEIVED, Irq.SENT, Irq.RX_THRESHOLD, Irq.TX_THRESHOLD, Irq.TIMER, Irq.ERROR
         self._write("IRQ_ENABLE", sum(1 << irq for irq in irqs))
         for data in self.packets:
+            check, skip = REG["RX_MODE"].check, REG["RX_MODE"].skip
+            self._write("RX_MODE", check.put(self.rng.choice(list(Check))) | skip.put(self.rng.randrange(17)))
             self._send(data)
             for _ in range(self.rng.randrange(1, 8)):
                 self.door.spend(self.rng.choice((1, 9, 40, 150, 333, 700)))
@@ -60,6 +66,22 @@ class Meddler(Station):
                 self.seen.append(await self.door.read(REG["TX_STATUS"].address))
         while True:
             await self.door.wait()
+
+    def _send(self, data):
+        rng, area = self.rng, REG["TX_AREA"]
+        self.door.write_block(DATA, data)
+        self._open()
+        ends = sorted({0, len(data), *(rng.randrange(len(data)) for _ in range(rng.choice((0, 0, 1, 3))))})
+        ends = sorted({*ends, *(min(end + rng.randrange(1, 4), len(data)) for end in ends[1:] if rng.randrange(2))})
+        for begin, end in pairwise(ends):
+            flags = area.start.mask if not begin else 0
+            if end == len(data):
+                flags |= area.end.mask | rng.choice((area.crc.mask, area.crc.mask | area.internet.mask, 0))
+            elif not rng.randrange(4):
+                flags |= area.notify.mask
+            self._write("TX_ADDRESS", DATA + begin)
+            self._write("TX_AREA", area.length.put(end - begin) | flags)
+        self._order(Op.CLOSE_ALL, ANY_HUB, notify=True)
 
     async def _meddle(self):
         rng, door = self.rng, self.door
@@ -101,14 +123,17 @@ class Meddler(Station):
             case 10:
                 self._write("RX_ADDRESS", DATA + 4 * rng.randrange(250))
             case _:
-                names = "TX_PROGRESS", "RX_PROGRESS", "RX_STATUS", "TX_STATUS", "RX_SUM", "IRQ_VECTOR"
-                self.seen.append([await door.read(REG[name].address) for name in names if name in REG])
+                names = "TX_PROGRESS", "RX_PROGRESS", "RX_STATUS", "TX_STATUS", "RX_SUM", "IRQ_VECTOR", "TX_COUNT"
+                self.seen.append([await door.read(REG[name].address) for name in (*names, "RX_COUNT")])
 
     async def _interrupt(self):
         pending = await self.door.read(REG["IRQ_PENDING"].address)
         self.seen.append((pending, await self.door.now()))
         self._write("IRQ_PENDING", pending & ~(1 << Irq.PACKET | 1 << Irq.RECEIVED))
         if pending >> Irq.PACKET & 1:
+            for length in self.rng.choices(range(1, 40), k=self.rng.choice((0, 0, 1, 5))):
+                self._write("RX_ADDRESS", _BUFFER + 0x1000 + self.rng.randrange(1000))
+                self._write("RX_AREA", length)
             # Sometimes a packet is stored where one is being read.
             self._write("RX_ADDRESS", self.rng.choice((_BUFFER, DATA + 4 * self.rng.randrange(250))))
             self._write("RX_START", 2048)
