@@ -154,6 +154,7 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
     edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
     FiberIn::Flow in(in_, port, wire.symbol, edges, sends || MOVES);
+    if (!edges.count) return 0;
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
