@@ -59,7 +59,7 @@ class Cab::BlockMover {
 
     // For how many edges words are all the way from the CPU to the memory, and none there is the first or the last one.
     std::int32_t most() const {
-        if (!(driven_ & held_ & at_work_ & (spare_ != ended_)) || !made_) return 0;
+        if (!(driven_ & held_ & at_work_) || !made_) return 0;
         return static_cast<std::int32_t>(words_ - taken_) - 1;
     }
     // What it has not been answered yet.
