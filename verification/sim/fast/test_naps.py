@@ -71,9 +71,13 @@ class Meddler(Station):
         rng, area = self.rng, REG["TX_AREA"]
         self.door.write_block(DATA, data)
         self._open()
-        ends = sorted({0, len(data), *(rng.randrange(len(data)) for _ in range(rng.choice((0, 0, 1, 3))))})
-        ends = sorted({*ends, *(min(end + rng.randrange(1, 4), len(data)) for end in ends[1:] if rng.randrange(2))})
-        for begin, end in pairwise(ends):
+        # Areas of any length, and some of 1 to 3 bytes one behind the other.
+        ends = {0, len(data)}
+        for _ in range(rng.choice((0, 0, 1, 2))):
+            at = rng.randrange(len(data))
+            for _ in range(rng.choice((1, 1, 3, 6))):
+                ends.add(at := min(at + rng.randrange(1, 4), len(data)))
+        for begin, end in pairwise(sorted(ends)):
             flags = area.start.mask if not begin else 0
             if end == len(data):
                 flags |= area.end.mask | rng.choice((area.crc.mask, area.crc.mask | area.internet.mask, 0))
