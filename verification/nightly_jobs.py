@@ -309,7 +309,7 @@ JOBS = (
     *_mutation("hub/monitor", "20 counters monitor recorder"),
     *_mutation(
         "hub/port",
-        "20 bypass crossbar_register head input_port input_port-queued skid_buffer",
+        "20 bypass head input_port input_port-queued skid_buffer",
         "20 input_queue input_register output_port output_port-skid reply_buffer reply_sender symbol_decoder",
     ),
     *_mutation("hub", "20 crossbar crossbar-late reply_bus"),

@@ -82,7 +82,8 @@ def _components(path):
         node
         for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef)
-        and any(ast.unparse(base) in ("wiring.Component", "Component") for base in node.bases)
+        and node.name != "HubPart"
+        and any(ast.unparse(base) in ("wiring.Component", "Component", "HubPart") for base in node.bases)
     ]
 
 

@@ -17,20 +17,10 @@
     input_queue (modern: and bypass)                                  |
         |                                                             |
         v                                                             |
-      head ------------------------------> crossbar --> crossbar_register or skid_buffer
+      head ------------------------------> crossbar ------> skid_buffer
 
-The last two, and ``reply_sender``, are parts of ``output_port``. The registers on the way of a symbol that is at the
-pins in cycle c; nothing else is in the port or at the output:
-
-=====  ===================================  ===================================
-cycle  *prototype*                          *modern*
-=====  ===================================  ===================================
-c + 1  ``input_register``                   ``input_register``
-c + 2  memory of ``input_queue``            first place of ``bypass``
-c + 3  read register of ``input_queue``     output register of ``output_port``
-c + 4  ``crossbar_register``
-c + 5  output register of ``output_port``
-=====  ===================================  ===================================
+``skid_buffer`` and ``reply_sender`` are parts of ``output_port``. ``docs/hub.md``, "Timing", names the registers on the
+way of a symbol.
 
 Ready signals stay in one port: ``symbol_decoder`` tells ``output_port`` that a ready signal has arrived, and ``head``
 tells ``output_port`` to send one. The ready bit is in ``output_port``, of the output whose start clears it.
@@ -55,11 +45,12 @@ of it by ``head``, for the fiber. A *reply* is what is on a fiber: the answer of
 **Where to begin:**
 
 1. ``commands``: the 52 commands, in one table. ``messages`` and ``bundles``: the data and the wires between the parts.
-   ``profile``: the number of registers on the way. Control codes and IDs are in ``nectar.hdl.link.symbol``.
+   ``part``: what the parts have in common. ``profile``: the number of registers on the way. Control codes and IDs are
+   in ``nectar.hdl.link.symbol``.
 2. ``port``: one port. First ``input_register``, ``symbol_decoder``, ``entry`` (the content of the queue),
    ``input_queue`` and ``bypass``. Then ``head``, which passes symbols on and takes commands out. ``input_port`` wires
-   these parts together. ``output_port`` is the other side, with ``crossbar_register`` or ``skid_buffer``, and
-   ``reply_sender`` inside. ``places`` is a FIFO of a few registers.
+   these parts together. ``output_port`` is the other side, with ``skid_buffer`` and ``reply_sender`` inside.
+   ``places`` is a FIFO of a few registers.
 3. ``crossbar`` and ``reply_bus``: the ways between the ports, forward and back.
 4. ``control``: one for all ports. ``controller`` decides one request in each cycle, in turns (``arbiter``).
    ``status_table`` holds the connections, ``locks`` the locks. ``response_unit`` looks up the answers. ``supervisor``

@@ -8,15 +8,15 @@ from operator import or_
 from types import SimpleNamespace
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .messages import CrossbarBeat, check_ports, index_bits
+from .messages import CrossbarBeat, index_bits
+from .part import HubPart
 
 __all__ = ["Crossbar"]
 
 
-class Crossbar(wiring.Component):
+class Crossbar(HubPart):
     """Selectors, and whether the outputs of an input can take a symbol.
 
     Parameters
@@ -47,32 +47,27 @@ class Crossbar(wiring.Component):
     Timing
     ------
     Combinational but for ``late``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports, late=False):
-        check_ports(ports)
-        self.ports = ports
         self.late = late
-        super().__init__(
-            {
-                "beat": In(CrossbarBeat).array(ports),
-                "move": In(ports),
-                "targets": In(ports).array(ports),
-                "owner": In(index_bits(ports)).array(ports),
-                "space": In(ports),
-                "enter": In(ports),
-                "named": In(ports).array(ports),
-                "listened": Out(ports),
-                "blocked": Out(ports),
-                "out": Out(CrossbarBeat).array(ports),
-                "push": Out(ports),
-            }
-        )
+        super().__init__(ports)
+
+    def members(self):
+        ports = self.ports
+        return {
+            "beat": In(CrossbarBeat).array(ports),
+            "move": In(ports),
+            "targets": In(ports).array(ports),
+            "owner": In(index_bits(ports)).array(ports),
+            "space": In(ports),
+            "enter": In(ports),
+            "named": In(ports).array(ports),
+            "listened": Out(ports),
+            "blocked": Out(ports),
+            "out": Out(CrossbarBeat).array(ports),
+            "push": Out(ports),
+        }
 
     def elaborate(self, platform):
         m = Module()

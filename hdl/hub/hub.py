@@ -3,6 +3,8 @@
 Source: "The Design of Nectar" (1989), section 4; ``docs/hub.md``.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -13,9 +15,9 @@ from .control.central import Central
 from .control.neighbours import Neighbours
 from .control.watchdog import Watchdog
 from .crossbar import Crossbar
-from .messages import check_ports
 from .monitor.monitor import Monitor
 from .monitor_map import CounterId
+from .part import HubPart, give
 from .port.input_port import InputPort
 from .port.input_register import InputRegister
 from .port.output_port import OutputPort
@@ -48,7 +50,7 @@ class _Signals:
         self.awake = Signal()  # something is under way, or a symbol has arrived
 
 
-class Hub(wiring.Component):
+class Hub(HubPart):
     """A crossbar switch that obeys commands from the network.
 
     Parameters
@@ -87,10 +89,9 @@ class Hub(wiring.Component):
     """
 
     def __init__(self, ports=16, profile=PROTOTYPE, supervisors=None, *, monitor=True, locks=True, queue=QUEUE_DEPTH):
-        check_ports(ports)
+        super().__init__(ports)
         if not isinstance(profile, HubProfile):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
-        self.ports = ports
         for name, part in (("monitor", monitor), ("locks", locks)):
             if not isinstance(part, bool):
                 raise TypeError(f"whether a HUB has {name} must be True or False, not {part!r}")
@@ -101,8 +102,11 @@ class Hub(wiring.Component):
         self.profile = profile
         self.queue = queue
         self.has_monitor = monitor
-        self._central = Central(ports, profile.backplane, supervisors, monitor=monitor, locks=locks)
-        super().__init__({"hub_id": In(8), **{f"port_{n}": Out(FiberPort()) for n in range(ports)}, "idle": Out(1)})
+        self._central = Central(ports, supervisors, monitor=monitor, locks=locks)
+
+    def members(self):
+        ports = {f"port_{n}": Out(FiberPort()) for n in range(self.ports)}
+        return {"hub_id": In(8), **ports, "idle": Out(1)}
 
     def elaborate(self, platform):
         """The parts for all ports; the reset; the ports, each wired to the parts; the wires between the parts; idle."""
@@ -152,17 +156,16 @@ class Hub(wiring.Component):
         wiring.connect(m, source.control, central.port[n])
         wiring.connect(m, source.reply_source, reply_bus.source[n])
         wiring.connect(m, source.answer, sink.answer)
-        local = {
-            name: Signal(init=name == "enabled", name=f"{name}_{n}")
-            for name in ("enabled", "looped", "reset_queue", "repair", "ready_set", "ready_clear")
-        }
-        m.d.core += [
-            there.eq(getattr(central, {"repair": "send_ready"}.get(name, name))[n]) for name, there in local.items()
-        ]
+        local = SimpleNamespace(repair=Signal(name=f"repair_{n}"))
+        m.d.core += local.repair.eq(central.send_ready[n])
+        for name in ("enabled", "looped", "reset_queue", "ready_set", "ready_clear"):
+            here = Signal(init=name == "enabled", name=f"{name}_{n}")
+            setattr(local, name, here)
+            m.d.core += here.eq(getattr(central, name)[n])
         self._wire_register(m, s, n, register, sink)
         self._wire_input(m, s, n, register, source, local)
         self._wire_output(m, s, n, source, sink, local)
-        m.d.comb += s.active[n].eq(source.busy | sink.busy | local["repair"] | local["reset_queue"])
+        m.d.comb += s.active[n].eq(source.busy | sink.busy | local.repair | local.reset_queue)
 
     def _wire_register(self, m, s, n, register, sink):
         """The input register of port ``n``: from the fiber, or from the port's own output in loop back."""
@@ -174,13 +177,12 @@ class Hub(wiring.Component):
         enabled = Signal(init=1, name=f"enabled_or_reset_{n}")
         looped = Signal(name=f"looped_behind_reset_{n}")
         m.d.sync += [enabled.eq(central.enabled[n] | reset), looped.eq(central.looped[n] & ~reset)]
+        give(m, register, sink, "loop_symbol", "loop_valid")
         m.d.comb += [
             register.rx_payload.eq(pin.rx.payload),
             register.rx_valid.eq(pin.rx.valid),
             register.enabled.eq(enabled),
             register.looped.eq(looped),
-            register.loop_symbol.eq(sink.loop_symbol),
-            register.loop_valid.eq(sink.loop_valid),
             s.arrived[n].eq(register.valid),
         ]
 
@@ -189,28 +191,21 @@ class Hub(wiring.Component):
         cycle."""
         central, crossbar = m.submodules.central, m.submodules.crossbar
         watchdog = m.submodules.watchdog
+        give(m, source, register, "coming")
+        give(m, source, local, "enabled", "reset_queue")
+        give(m, source, s, "hub_id")
+        give(m, source, s, "no_route", "reply_lost", of=n)
+        give(m, source, watchdog, "expired", of=n)
+        give(m, watchdog, source, "moved", to=n)
+        give(m, s, source, "held", "events", to=n)
+        give(m, central, source, "errors", "level", "named", to=n)
+        give(m, crossbar, source, "named", to=n)
+        give(m, crossbar, source.crossbar, "beat", "move", to=n)
         m.d.comb += [
-            source.coming.eq(register.coming),
             source.rx_symbol.eq(register.symbol),
             source.rx_kind.eq(register.kind),
-            source.enabled.eq(local["enabled"]),
-            source.hub_id.eq(s.hub_id),
-            source.reset_queue.eq(local["reset_queue"]),
-            source.expired.eq(watchdog.expired[n]),
-            source.no_route.eq(s.no_route[n]),
-            source.reply_lost.eq(s.reply_lost[n]),
-            watchdog.moved[n].eq(source.moved),
-            s.held[n].eq(source.held),
-            central.errors[n].eq(source.errors),
-            central.level[n].eq(source.level),
-            central.named[n].eq(source.named),
-            crossbar.beat[n].eq(source.crossbar.beat),
-            crossbar.move[n].eq(source.crossbar.move),
-            crossbar.targets[n].eq(central.targets[n]),
-            crossbar.named[n].eq(source.named),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
-            s.events[n].eq(source.events),
             s.events[n][CounterId.OPENED].eq(central.opened[n]),
         ]
 
@@ -218,41 +213,31 @@ class Hub(wiring.Component):
         """The output side of port ``n``: from the crossbar and the reply bus to the fiber, in the same cycle. Ready
         signals stay in the port."""
         central, crossbar, reply_bus = m.submodules.central, m.submodules.crossbar, m.submodules.reply_bus
-        pin = getattr(self, f"port_{n}")
+        give(m, sink, local, "repair", "ready_set", "ready_clear", "looped")
+        give(m, sink, source, "send_ready", "ready_arrived")
+        give(m, sink, crossbar, "push", of=n)
+        give(m, sink, central, "ended", of=n)
+        give(m, central, sink, "ready", "ready_bit", to=n)
+        give(m, crossbar, sink, "space", to=n)
+        give(m, s, sink, "closed", to=n)
         m.d.comb += [
             sink.beat.eq(crossbar.out[n]),
-            sink.push.eq(crossbar.push[n]),
-            crossbar.space[n].eq(sink.space),
-            crossbar.owner[n].eq(central.owner[n]),
-            central.ready[n].eq(sink.ready),
-            central.ready_bit[n].eq(sink.ready_bit),
-            s.closed[n].eq(sink.closed),
-            sink.ended.eq(central.ended[n]),
-            sink.send_ready.eq(source.send_ready),
-            sink.repair.eq(local["repair"]),
-            sink.ready_arrived.eq(source.ready_arrived),
-            sink.ready_set.eq(local["ready_set"]),
-            sink.ready_clear.eq(local["ready_clear"]),
             sink.reply_byte.eq(reply_bus.byte),
             sink.reply_place.eq(reply_bus.place),
             sink.reply_push.eq(reply_bus.push[n]),
             reply_bus.full[n].eq(sink.reply_full),
-            reply_bus.owner[n].eq(central.owner[n]),
-            sink.looped.eq(local["looped"]),
-            pin.tx.payload.eq(sink.tx.payload),
-            pin.tx.valid.eq(sink.tx.valid),
-            sink.tx.ready.eq(pin.tx.ready),
         ]
+        wiring.connect(m, sink.tx, wiring.flipped(getattr(self, f"port_{n}").tx))
 
     def _wire_centre(self, m, s):
         """The centre, with crossbar, watchdog and neighbours. The reply bus closes connections a cycle late."""
         central, neighbours = m.submodules.central, m.submodules.neighbours
         crossbar, watchdog = m.submodules.crossbar, m.submodules.watchdog
+        give(m, crossbar, central, "enter", "targets", "owner")
+        give(m, central, watchdog, "expired")
         m.d.comb += [
-            crossbar.enter.eq(central.enter),
             central.passed.eq(s.closed),
             central.closed.eq(s.reply_closed),
-            central.expired.eq(watchdog.expired),
             central.neighbour_id.eq(neighbours.id),
             central.neighbour_kind.eq(neighbours.kind),
             watchdog.log.eq(central.watchdog_log),
@@ -265,11 +250,9 @@ class Hub(wiring.Component):
     def _wire_reply_bus(self, m, s):
         """The reply bus, with the table of connections and the neighbours. Its errors reach the ports a cycle late."""
         central, reply_bus = m.submodules.central, m.submodules.reply_bus
-        m.d.comb += [
-            reply_bus.hub_id.eq(s.hub_id),
-            reply_bus.connected.eq(central.connected),
-            reply_bus.ask.eq(central.hello_ask),
-        ]
+        give(m, reply_bus, s, "hub_id")
+        give(m, reply_bus, central, "connected", "owner")
+        m.d.comb += reply_bus.ask.eq(central.hello_ask)
         wiring.connect(m, reply_bus.hello, m.submodules.neighbours.hello)
         m.d.core += [
             s.reply_closed.eq(reply_bus.close),
@@ -281,27 +264,11 @@ class Hub(wiring.Component):
         """The monitor, with the events of centre and watchdog. The end of a connection reaches it a cycle late, with
         the same delay as a decision."""
         central, watchdog, monitor = m.submodules.central, m.submodules.watchdog, m.submodules.monitor
-        m.d.comb += [
-            monitor.awake.eq(s.awake),
-            monitor.expired.eq(watchdog.expired),
-            central.byte.eq(monitor.byte),
-            *(ours.eq(events) for ours, events in zip(monitor.events, s.events)),
-            *(ours.eq(flags) for ours, flags in zip(monitor.flags, central.flags)),
-            *(
-                getattr(monitor, name).eq(getattr(central, name))
-                for name in (
-                    "decision",
-                    "decision_valid",
-                    "unlocked",
-                    "watchdog_log",
-                    "select",
-                    "offset",
-                    "pop",
-                    "clear",
-                    "clear_valid",
-                )
-            ),
-        ]
+        give(m, monitor, s, "awake", "events")
+        give(m, monitor, watchdog, "expired")
+        give(m, monitor, central, "decision", "decision_valid", "unlocked", "watchdog_log", "flags")
+        give(m, monitor, central, "select", "offset", "pop", "clear", "clear_valid")
+        give(m, central, monitor, "byte")
         m.d.core += monitor.closed.eq(central.ended)
 
     def _tell_idle(self, m, s):

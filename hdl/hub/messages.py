@@ -3,7 +3,10 @@
 Source: "The Design of Nectar" (1989), sections 4.1 and 4.2; the layouts are ours.
 """
 
-from amaranth.hdl import Cat, Const, Mux
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Const, Mux, Value
 from amaranth.lib import data
 from amaranth.utils import bits_for
 
@@ -20,16 +23,14 @@ __all__ = [
     "index_bits",
     "is_absent",
     "port_mask",
+    "chosen",
     "one_hot_index",
 ]
 
 #: Refusals that are counted as errors, and the names of their pulses. One-hot signals of refusals have this order.
 FAULTS = {
-    Error.UNKNOWN: "unknown",
-    Error.BAD_PORT: "bad_port",
-    Error.NOT_MINE: "not_mine",
-    Error.NOT_ALLOWED: "not_allowed",
-    Error.DISABLED: "disabled",
+    error: error.name.lower()
+    for error in (Error.UNKNOWN, Error.BAD_PORT, Error.NOT_MINE, Error.NOT_ALLOWED, Error.DISABLED)
 }
 #: Bits of the number of entries in a queue, of which the highest counts for all that are above it.
 LEVEL_BITS = 11
@@ -83,6 +84,12 @@ def port_mask(param, ports):
     """One-hot mask (``ports`` bits) of the port that the byte ``param`` names; 0 if there is no such port."""
     mask = (Const(1, 1) << param[: index_bits(ports)])[:ports]
     return Mux(is_absent(param, ports), 0, mask)
+
+
+def chosen(one_hot, values):
+    """The value whose bit in ``one_hot`` is set; 0 if no bit is set."""
+    values = map(Value.cast, values)
+    return reduce(or_, (value & bit.replicate(len(value)) for bit, value in zip(one_hot, values)))
 
 
 def one_hot_index(mask):

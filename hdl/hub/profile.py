@@ -13,19 +13,17 @@ __all__ = ["HubProfile", "PROTOTYPE", "MODERN", "HUB_PROFILES"]
 class HubProfile:
     """Latencies of a HUB at its pins, in cycles of its clock (see ``docs/wire.md``), and the registers behind them.
 
-    ``backplane`` counts the registers on the way of a command to the central controller. ``pipelined``: symbols and
-    commands pass an empty input queue without entering it; the crossbar stands between the head of the queue and the
-    output register, obeys registers, and has a skid buffer behind it.
+    ``pipelined``: symbols and commands pass an empty input queue without entering it; the crossbar stands between the
+    head of the queue and the output register, obeys registers, and has a skid buffer behind it.
     """
 
     name: str
     transfer: int
     setup_and_transfer: int
-    backplane: int
     pipelined: bool
 
 
-PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, backplane=1, pipelined=False)
-MODERN = HubProfile("modern", transfer=3, setup_and_transfer=6, backplane=1, pipelined=True)
+PROTOTYPE = HubProfile("prototype", transfer=5, setup_and_transfer=10, pipelined=False)
+MODERN = HubProfile("modern", transfer=3, setup_and_transfer=6, pipelined=True)
 
 HUB_PROFILES = {p.name: p for p in (PROTOTYPE, MODERN)}

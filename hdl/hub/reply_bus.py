@@ -3,9 +3,6 @@
 Source: "The Design of Nectar" (1989), section 4.2.1: a reply is never blocked and arrives within a bounded time. The
 bus, and the hellos of neighbours that travel on it, are ours (``docs/hub.md``, "Replies" and "Neighbours")."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -13,17 +10,13 @@ from amaranth.lib.wiring import In, Out
 from ..link.symbol import COMMAND_LENGTH
 from .commands import HELLO, HELLO_ASK, HELLO_HUB, Op
 from .control.arbiter import Arbiter
-from .messages import check_ports, index_bits, one_hot_index
+from .messages import chosen, index_bits, one_hot_index
+from .part import HubPart
 from .port.reply_buffer import ReplySource
 
 __all__ = ["ReplyBus", "HelloWrite"]
 
 _LAST = COMMAND_LENGTH - 1
-
-
-def _chosen(mask, values):
-    """The value whose bit in ``mask`` is set; 0 if no bit is set."""
-    return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(mask, values)))
 
 
 class HelloWrite(wiring.Signature):
@@ -79,13 +72,8 @@ class _Signals:
         self.target = Signal(range(ports), reset_less=True)  # the port to which it goes
 
 
-class ReplyBus(wiring.Component):
+class ReplyBus(HubPart):
     """Moves replies to the ports from which they leave.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -115,35 +103,26 @@ class ReplyBus(wiring.Component):
     A reply takes four cycles, as on the fiber. The ports take turns, so each port waits for at most ports - 1 others. A
     reply that is picked in cycle t is read in t + 1 to t + 3. Its route and the end of its connection belong to cycle
     t + 2. It is pushed, or lost, from t + 3 on.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "hub_id": In(8),
-                "source": In(ReplySource()).array(ports),
-                "ask": In(ports),
-                "connected": In(ports),
-                "owner": In(bits).array(ports),
-                "byte": Out(8),
-                "place": Out(2),
-                "push": Out(ports),
-                "full": In(ports),
-                "close": Out(ports),
-                "no_route": Out(ports),
-                "lost": Out(ports),
-                "hello": Out(HelloWrite(ports)),
-                "busy": Out(1),
-            }
-        )
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "hub_id": In(8),
+            "source": In(ReplySource()).array(ports),
+            "ask": In(ports),
+            "connected": In(ports),
+            "owner": In(bits).array(ports),
+            "byte": Out(8),
+            "place": Out(2),
+            "push": Out(ports),
+            "full": In(ports),
+            "close": Out(ports),
+            "no_route": Out(ports),
+            "lost": Out(ports),
+            "hello": Out(HelloWrite(ports)),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """The turns of the ports; the byte that is read; what it says; its route; the push."""
@@ -188,7 +167,7 @@ class ReplyBus(wiring.Component):
     def _read(self, m, s):
         """Cycles t + 1 to t + 3: a byte of the reply is read, and stands in a register in the next cycle."""
         m.d.sync += [
-            s.read.eq(_chosen(s.origin, (source.byte for source in self.source))),
+            s.read.eq(chosen(s.origin, (source.byte for source in self.source))),
             s.read_place.eq(s.place),
             s.read_asking.eq(s.asking),
             s.read_origin.eq(s.origin),
@@ -223,7 +202,7 @@ class ReplyBus(wiring.Component):
                 s.greeted.eq(s.greets),
                 s.routed.eq(s.greets | ~s.hello & s.connected),
                 s.nowhere.eq(~s.greets & ~s.hello & ~s.connected),
-                s.target.eq(Mux(s.greets, s.index, _chosen(s.read_origin, self.owner))),
+                s.target.eq(Mux(s.greets, s.index, chosen(s.read_origin, self.owner))),
             ]
             with m.If(s.greets):
                 m.d.sync += s.out.eq(Mux(s.read_asking, HELLO_ASK, HELLO))

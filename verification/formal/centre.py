@@ -23,7 +23,7 @@ class CentreProof(wiring.Component):
     answered."""
 
     def __init__(self, ports):
-        self.central = Central(ports, 1)
+        self.central = Central(ports)
         self.ports = ports
         super().__init__({})
 

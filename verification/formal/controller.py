@@ -38,10 +38,9 @@ class ControllerProof(wiring.Component):
     and commands are given up at any time; a port asks again only after the response to its last request, which comes
     some time after the decision."""
 
-    def __init__(self, ports, backplane):
-        self.controller = Controller(ports, backplane)
+    def __init__(self, ports):
+        self.controller = Controller(ports)
         self.ports = ports
-        self.backplane = backplane
         super().__init__({})
 
     def elaborate(self, platform):
@@ -118,24 +117,21 @@ class ControllerProof(wiring.Component):
         this = Signal(ports)
         op, param = Signal(8), Signal(8)
         has_turn, told = Signal(), Signal()  # it is picked, perhaps in vain; it is decided
-        travels, waits = Signal(self.backplane), Signal()  # the lowest bit of `travels` is the request itself
+        comes, waits = Signal(), Signal()
         m.d.comb += [
             this.eq(1 << port),
             Cat(param, op).eq(Array(requests)[port]),
             has_turn.eq((probes.turns.pick & this).any()),
             told.eq((dut.decided & this).any()),
-            travels[0].eq((dut.request_valid & this).any()),
+            comes.eq((dut.request_valid & this).any()),
         ]
-        m.d.sync += [travels[1:].eq(travels), waits.eq(travels[-1] | waits & ~told)]
-        places = Cat(travels[1:], waits, (decided & this).any())
+        m.d.sync += waits.eq(comes | waits & ~told)
+        places = Cat(waits, (decided & this).any())
         m.d.comb += [
             Assert((places & (places - 1))[: len(places)] == 0, "a request is in one place"),
             Assert((outstanding & this).any() == places.any(), "and it is in one until it is answered"),
-            Assert(~(travels[1:].any() | waits) | dut.busy, "the controller is busy with it"),
+            Assert(~waits | dut.busy, "the controller is busy with it"),
             Assert((probes.asking & this).any() == waits),
-            *(Assert((register & this).any() == travels[n + 1]) for n, register in enumerate(probes.crossing)),
-            *(Assert((register & (~outstanding | probes.asking | decided)) == 0) for register in probes.crossing),
-            *(Assert((one & other) == 0) for n, one in enumerate(probes.crossing) for other in probes.crossing[:n]),
             Assert(((probes.turns.pick | probes.picked | decided) & ~outstanding) == 0),
             Assert((probes.picked & ~probes.asking) == 0),
             Assert((probes.asking & ~outstanding) == 0),
@@ -242,7 +238,7 @@ class ControllerProof(wiring.Component):
         # it.
         usable_for = Signal(range(ports + 4))
         with m.If(
-            (travels[-1] | waits)
+            (comes | waits)
             & ~has_turn
             & ~had_turn
             & opens
@@ -319,12 +315,10 @@ PROOFS = [
         "it decides one request a cycle, grants truly and starves nobody",
         'H4, H9, H10; docs/hub.md, "Controller and status table"',
         holds={
-            "3 ports": Attempt(lambda: ControllerProof(3, 1), depth=5),
-            "3 ports and a longer backplane": Attempt(lambda: ControllerProof(3, 2), depth=5),
-            "4 ports and three backplane registers": Attempt(lambda: ControllerProof(4, 3), depth=5, nightly=True),
-            "6 ports": Attempt(lambda: ControllerProof(6, 1), depth=5, nightly=True),
+            "3 ports": Attempt(lambda: ControllerProof(3), depth=5),
+            "6 ports": Attempt(lambda: ControllerProof(6), depth=5, nightly=True),
         },
-        search=Attempt(lambda: ControllerProof(3, 1), mode="bmc", depth=11),
+        search=Attempt(lambda: ControllerProof(3), mode="bmc", depth=11),
         everyday=0,
         faults={
             "what was decided in the cycle before is forgotten": Fault(Controller, "hit", lambda was, s: 0),

@@ -24,7 +24,7 @@ class SupervisionProof(wiring.Component):
     other ports give all commands, at any time when they have been answered."""
 
     def __init__(self, ports):
-        self.central = Central(ports, 1, supervisors=1)
+        self.central = Central(ports, supervisors=1)
         self.ports = ports
         super().__init__({})
 

@@ -140,19 +140,13 @@ class TransferProof(wiring.Component):
             marks = [probes.taken & probes.beside.closes]  # the oldest first
             standing = [probes.taken]
             behind = probes.behind.probes
+            standing.extend(behind.some)
+            marks += [here & beat.closes for here, beat in zip(behind.some, behind.entries)]
             if self.late:
-                standing.extend(behind.some)
-                marks += [here & beat.closes for here, beat in zip(behind.some, behind.entries)]
                 m.d.comb += [
                     Assert(~marks[0]),
                     *(Assert(~table.targets[i][o] | crossbar.blocked[i] | ~behind.some[-1]) for i in ports),
                 ]
-            else:
-                count = (behind.pushed - behind.taken)[:2]
-                for place in range(2):
-                    number = (behind.taken + place)[0]
-                    standing.append(count > place)
-                    marks.append((count > place) & Array([entry.closes for entry in behind.places])[number])
             standing = Cat(standing)
             listeners = Cat(table.targets[i][o] for i in ports)
             m.d.comb += [

@@ -77,14 +77,6 @@ def test_the_commands_of_absent_parts_are_those_of_the_page():
     assert commands_of() == COMMANDS
 
 
-def test_the_backplane_has_a_register_at_least():
-    """Registers on the way to the controller."""
-    with pytest.raises(ValueError, match="must be 1 or more, not 0"):
-        Controller(4, 0)
-    with pytest.raises(TypeError, match="number of backplane registers must be an int"):
-        Controller(4, 1.5)
-
-
 @pytest.mark.parametrize("make", [InputQueue, lambda capacity: InputPort(4, 0, capacity)])
 def test_a_queue_holds_some_symbols_at_least(make):
     """H8: room for a command, and for what the registers behind the memory hold."""

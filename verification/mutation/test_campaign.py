@@ -39,7 +39,9 @@ def test_every_component_with_a_bench_is_a_target():
     for folder, wholes in FOLDERS.items():
         benches = {path.stem.removeprefix("test_") for path in (VERIFICATION / folder).glob("test_*.py")}
         components = {
-            path.stem for path in (HDL / folder).glob("*.py") if "wiring.Component" in path.read_text()
+            path.stem
+            for path in (HDL / folder).glob("*.py")
+            if any(base in path.read_text() for base in ("wiring.Component", "(HubPart)"))
         } - wholes
         expected |= {f"{folder}/{name}" for name in components & benches}
     assert {name.partition("-")[0] for name in TARGETS} == expected

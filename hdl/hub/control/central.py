@@ -3,15 +3,17 @@
 Source: "The Design of Nectar" (1989), section 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..bundles import ControlPort
 from ..commands import WATCHDOG_DEFAULT, commands_of
-from ..messages import LEVEL_BITS, check_ports, index_bits
+from ..messages import LEVEL_BITS, index_bits
 from ..monitor.recorder import Decision
 from ..monitor_map import Flag
+from ..part import HubPart, give
 from .controller import Controller
 from .locks import Locks
 from .response_unit import ResponseUnit
@@ -23,35 +25,13 @@ __all__ = ["Central"]
 _FLAG_BITS = max(Flag).bit_length()
 
 
-def _give(m, target, source, *names):
-    """Connects members that have the same name in both."""
-    for name in names:
-        to, from_ = getattr(target, name), getattr(source, name)
-        m.d.comb += (
-            [t.eq(f) for t, f in zip(to, from_)]
-            if hasattr(from_, "dimensions") or isinstance(from_, list)
-            else to.eq(from_)
-        )
-
-
-class _Parts:
-    """The parts of the centre; proofs look into them. ``locks`` is None in a HUB without locks."""
-
-    def __init__(self, ports, controller, answers, supervisor, locks):
-        self.controller = controller
-        self.answers = answers
-        self.supervisor = supervisor
-        self.table = StatusTable(ports)
-        self.locks = Locks(ports) if locks else None
-
-
-class Central(wiring.Component):
+class Central(HubPart):
     """Decides and carries out the commands that a port cannot do by itself, and holds the tables.
 
     Parameters
     ----------
-    ports, backplane, supervisors
-        As in Controller and Supervisor.
+    ports, supervisors
+        As in Supervisor.
     monitor, locks : bool
         The HUB has a monitor; it has locks.
 
@@ -91,78 +71,78 @@ class Central(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        As Controller and Supervisor.
+        As Supervisor.
     """
 
-    def __init__(self, ports, backplane=1, supervisors=None, *, monitor=True, locks=True):
-        check_ports(ports)
-        self.ports = ports
-        self._locks = locks
+    def __init__(self, ports, supervisors=None, *, monitor=True, locks=True):
+        super().__init__(ports)
         commands = commands_of(monitor=monitor, locks=locks)
-        self._controller = Controller(ports, backplane, locks)
-        self._answers = ResponseUnit(ports, commands)
-        self._supervisor = Supervisor(ports, supervisors, commands)
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "port": In(ControlPort()).array(ports),
-                "named": In(ports).array(ports),
-                "expired": In(ports),
-                "passed": In(ports),
-                "closed": In(ports),
-                "targets": Out(ports).array(ports),
-                "enter": Out(ports),
-                "connected": Out(ports),
-                "owner": Out(bits).array(ports),
-                "ended": Out(ports),
-                "holding": Out(ports),
-                "ready": In(ports),
-                "ready_bit": In(ports),
-                "errors": In(9).array(ports),
-                "level": In(LEVEL_BITS).array(ports),
-                "ready_set": Out(ports),
-                "ready_clear": Out(ports),
-                "send_ready": Out(ports),
-                "reset_queue": Out(ports),
-                "hello_ask": Out(ports),
-                "enabled": Out(ports),
-                "looped": Out(ports),
-                "neighbour": Out(bits),
-                "neighbour_id": In(8),
-                "neighbour_kind": In(8),
-                "forget": Out(1),
-                "watchdog_log": Out(5, init=WATCHDOG_DEFAULT),
-                "watchdog_restart": Out(1),
-                "reset_hub": Out(1),
-                "select": Out(8),
-                "offset": Out(8),
-                "pop": Out(1),
-                "clear": Out(8),
-                "clear_valid": Out(1),
-                "byte": In(8),
-                "decision": Out(Decision),
-                "decision_valid": Out(1),
-                "opened": Out(ports),
-                "unlocked": Out(ports),
-                "flags": Out(_FLAG_BITS).array(ports),
-                "busy": Out(1),
-            }
+        #: The parts; proofs look into them.
+        self._parts = SimpleNamespace(
+            controller=Controller(ports, locks),
+            answers=ResponseUnit(ports, commands),
+            supervisor=Supervisor(ports, supervisors, commands),
+            table=StatusTable(ports),
+            locks=Locks(ports) if locks else None,
         )
+
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "port": In(ControlPort()).array(ports),
+            "named": In(ports).array(ports),
+            "expired": In(ports),
+            "passed": In(ports),
+            "closed": In(ports),
+            "targets": Out(ports).array(ports),
+            "enter": Out(ports),
+            "connected": Out(ports),
+            "owner": Out(bits).array(ports),
+            "ended": Out(ports),
+            "holding": Out(ports),
+            "ready": In(ports),
+            "ready_bit": In(ports),
+            "errors": In(9).array(ports),
+            "level": In(LEVEL_BITS).array(ports),
+            "ready_set": Out(ports),
+            "ready_clear": Out(ports),
+            "send_ready": Out(ports),
+            "reset_queue": Out(ports),
+            "hello_ask": Out(ports),
+            "enabled": Out(ports),
+            "looped": Out(ports),
+            "neighbour": Out(bits),
+            "neighbour_id": In(8),
+            "neighbour_kind": In(8),
+            "forget": Out(1),
+            "watchdog_log": Out(5, init=WATCHDOG_DEFAULT),
+            "watchdog_restart": Out(1),
+            "reset_hub": Out(1),
+            "select": Out(8),
+            "offset": Out(8),
+            "pop": Out(1),
+            "clear": Out(8),
+            "clear_valid": Out(1),
+            "byte": In(8),
+            "decision": Out(Decision),
+            "decision_valid": Out(1),
+            "opened": Out(ports),
+            "unlocked": Out(ports),
+            "flags": Out(_FLAG_BITS).array(ports),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """The parts; the ports; commands; what leaves for the rest of the HUB; the tables; recovery; the monitor."""
-        m = Module()
-        parts = _Parts(self.ports, self._controller, self._answers, self._supervisor, self._locks)
-        m.submodules.controller = parts.controller
-        m.submodules.answers = parts.answers
-        m.submodules.supervisor = parts.supervisor
-        m.submodules.table = parts.table
+        m, parts = Module(), self._parts
+        for name, part in vars(parts).items():
+            if part is not None:
+                m.submodules[name] = part
         self._wire_ports(m, parts)
         self._wire_commands(m, parts)
         self._show_state(m, parts)
         self._wire_tables(m, parts)
         if parts.locks is not None:
-            m.submodules.locks = parts.locks
             self._wire_locks(m, parts)
         self._pulse_ports(m, parts)
         self._wire_monitor(m, parts)
@@ -180,66 +160,48 @@ class Central(wiring.Component):
     def _wire_ports(self, m, parts):
         """The ports' bundles become vectors, and vectors become bundles, in the same cycle."""
         controller, answers, table = parts.controller, parts.answers, parts.table
-        resume = controller.resume
+        give(m, table, self, "named")
+        give(m, controller, self, "named")
         for n, port in enumerate(self.port):
-            m.d.comb += [
-                controller.request[n].eq(port.request),
-                controller.request_valid[n].eq(port.request_valid),
-                controller.give_up[n].eq(port.give_up),
-                port.resume.eq(resume[n]),
-                port.response_valid.eq(answers.response_valid[n]),
-                table.named[n].eq(self.named[n]),
-                controller.named[n].eq(self.named[n]),
-                table.close_one[n].eq(port.close_one),
-                port.mine.eq(table.mine[n]),
-            ]
-            _give(m, port, answers, "done", "value", "fault", "quiet")
+            give(m, controller, port, "request", "request_valid", "give_up", to=n)
+            give(m, table, port, "close_one", to=n)
+            give(m, port, controller, "resume", of=n)
+            give(m, port, table, "mine", of=n)
+            give(m, port, answers, "response_valid", of=n)
+            give(m, port, answers, "done", "value", "fault", "quiet")
 
     def _wire_commands(self, m, parts):
         """The way of a command from the controller to the response unit and the supervisor, with the tables that each
         of them looks at, in the same cycle."""
         controller, answers, supervisor = parts.controller, parts.answers, parts.supervisor
         table = parts.table
-        _give(m, controller, self, "expired")
+        give(m, controller, self, "expired")
         # A start that left a cycle ago has no effect here yet: no port can ask for its output anew so soon.
         starting = Signal(self.ports)
         m.d.sync += starting.eq(self.ready_bit & ~self.ready)
         m.d.comb += controller.ready.eq(self.ready_bit & ~starting)
-        _give(m, controller, table, "mine")
+        give(m, controller, table, "mine")
         # An output whose connection ends by a close all counts as free two cycles before the table shows it. Behind
         # other ends a start may be on its way that ``starting`` does not show yet.
         m.d.comb += controller.connected.eq(table.connected & ~self.passed)
-        _give(m, controller, supervisor, "enabled", "allowed")
-        _give(m, answers, controller, "order", "decided", "place")
-        _give(m, answers, table, "connected", "owner")
-        _give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
-        _give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
-        _give(m, supervisor, answers, "command", "command_valid")
+        give(m, controller, supervisor, "enabled", "allowed")
+        give(m, answers, controller, "order", "decided", "place")
+        give(m, answers, table, "connected", "owner")
+        give(m, answers, supervisor, "enabled", "finished", "finished_done", "finished_value")
+        give(m, answers, self, "ready_bit", "errors", "level", "neighbour_id", "neighbour_kind")
+        give(m, supervisor, answers, "command", "command_valid")
         m.d.comb += supervisor.mine.eq(self._behind_register(m, table.mine))
-        _give(m, supervisor, self, "byte")
+        give(m, supervisor, self, "byte")
         # Only then are all effects in the tables at which the controller looks.
         m.d.sync += controller.finished.eq(supervisor.finished.any() & supervisor.idle)
 
     def _show_state(self, m, parts):
         """What the parts tell the rest of the HUB, in the same cycle."""
-        _give(m, self, parts.answers, "send_ready", "neighbour")
-        _give(
-            m,
-            self,
-            parts.supervisor,
-            "enabled",
-            "looped",
-            "reset_queue",
-            "watchdog_log",
-            "watchdog_restart",
-            "reset_hub",
-            "select",
-            "offset",
-            "pop",
-            "clear",
-            "clear_valid",
-        )
-        _give(m, self, parts.table, "targets", "connected", "owner", "ended")
+        answers, supervisor, table = parts.answers, parts.supervisor, parts.table
+        give(m, self, answers, "send_ready", "neighbour")
+        give(m, self, supervisor, "enabled", "looped", "reset_queue", "watchdog_log", "watchdog_restart", "reset_hub")
+        give(m, self, supervisor, "select", "offset", "pop", "clear", "clear_valid")
+        give(m, self, table, "targets", "connected", "owner", "ended")
 
     def _wire_tables(self, m, parts):
         """What changes the tables: decisions, the ports, the supervisor and the watchdog, in the same cycle.
@@ -273,9 +235,9 @@ class Central(wiring.Component):
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),
             self.unlocked.eq(locks.ended),
         ]
-        _give(m, controller, locks, "shut")
-        _give(m, answers, locks, "locked")
-        _give(m, supervisor, locks, "locked")
+        give(m, controller, locks, "shut")
+        give(m, answers, locks, "locked")
+        give(m, supervisor, locks, "locked")
 
     def _pulse_ports(self, m, parts):
         """Pulses to the ports.

@@ -3,15 +3,13 @@
 Source: "The Design of Nectar" (1989), sections 4 and 4.1; ``docs/hub.md``, "Controller and status table".
 """
 
-from functools import reduce
-from operator import or_
-
-from amaranth.hdl import Assert, Cat, Module, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..commands import RETRY, TEST, Op
-from ..messages import Request, check_ports, index_bits, is_absent, one_hot_index
+from ..messages import Request, chosen, index_bits, is_absent, one_hot_index
+from ..part import HubPart
 from .controller_signals import ControllerSignals
 
 __all__ = ["Controller", "Order"]
@@ -31,21 +29,13 @@ def Order(ports):
     )
 
 
-def _chosen(one_hot, values):
-    """The value whose bit in ``one_hot`` is set; 0 if no bit is set."""
-    shape = Value.cast(values[0]).shape()
-    return reduce(or_, (Value.cast(value) & bit.replicate(shape.width) for bit, value in zip(one_hot, values)))
-
-
-class Controller(wiring.Component):
+class Controller(HubPart):
     """Decides the requests of all ports.
 
     Parameters
     ----------
     ports : int
         Ports of the HUB.
-    backplane : int
-        Registers on the way of a request to the controller, 1 or more. The tables are looked up in the last of them.
     locks : bool
         The HUB has locks; else their opcodes are unknown.
 
@@ -79,53 +69,42 @@ class Controller(wiring.Component):
 
     Timing
     ------
-    A request of cycle t is checked against the tables in cycle t + backplane. The check is repeated in every cycle
+    A request of cycle t is checked against the tables in cycle t + 1. The check is repeated in every cycle
     until the pick, which may come from the next cycle on. With the pick in cycle d, all outputs belong to d + 1, the
     cycle of the decision. A picked request whose output has just been taken is not decided.
 
     One decision a cycle, in turns among the requests that can be decided. Behind a supervisor command there are at most
     two more decisions before ``finished``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``backplane`` not an int of at least 1.
     """
 
-    def __init__(self, ports, backplane=1, locks=True):
-        check_ports(ports)
-        if not isinstance(backplane, int) or isinstance(backplane, bool):
-            raise TypeError(f"number of backplane registers must be an int, not {backplane!r}")
-        if backplane < 1:
-            raise ValueError(f"number of backplane registers must be 1 or more, not {backplane}")
-        self.ports = ports
-        self.backplane = backplane
+    def __init__(self, ports, locks=True):
+        super().__init__(ports)
         self.has_locks = locks
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "request": In(Request).array(ports),
-                "request_valid": In(ports),
-                "give_up": In(ports),
-                "expired": In(ports),
-                "named": In(ports).array(ports),
-                "mine": In(ports),
-                "connected": In(ports),
-                "shut": In(ports).array(ports),
-                "ready": In(ports),
-                "enabled": In(ports),
-                "allowed": In(ports),
-                "enter": Out(ports),
-                "entered_input": Out(bits),
-                "opened": Out(ports),
-                "resume": Out(ports),
-                "order": Out(Order(ports)),
-                "decided": Out(ports),
-                "place": Out(ports),
-                "finished": In(1),
-                "busy": Out(1),
-            }
-        )
+
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "request": In(Request).array(ports),
+            "request_valid": In(ports),
+            "give_up": In(ports),
+            "expired": In(ports),
+            "named": In(ports).array(ports),
+            "mine": In(ports),
+            "connected": In(ports),
+            "shut": In(ports).array(ports),
+            "ready": In(ports),
+            "enabled": In(ports),
+            "allowed": In(ports),
+            "enter": Out(ports),
+            "entered_input": Out(bits),
+            "opened": Out(ports),
+            "resume": Out(ports),
+            "order": Out(Order(ports)),
+            "decided": Out(ports),
+            "place": Out(ports),
+            "finished": In(1),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """Requests; the check of each against the tables; the decision; the order; supervisor commands."""
@@ -140,9 +119,7 @@ class Controller(wiring.Component):
         self._tell_decision(m, s)
         self._give_order(m, s)
         self._freeze(m, s)
-        m.d.comb += self.busy.eq(
-            s.asking.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen | Cat(*s.crossing).any()
-        )
+        m.d.comb += self.busy.eq(s.asking.any() | s.picked.any() | s.opened | s.locked | s.locked_before | s.frozen)
         if platform == "formal":
             self.probes = s
             self._assert(m, s)
@@ -153,33 +130,21 @@ class Controller(wiring.Component):
         that takes a connection or a lock, or that waits."""
         for i, request in enumerate(self.request):
             op = request.op
+            opens = op[3:] == Op.OPEN >> 3
+            locks = op[3:] == Op.LOCK >> 3 if self.has_locks else 0
+            awaits = op == Op.AWAIT_READY_REPLY
+            tests = (op & TEST).any()
             m.d.sync += [
-                s.opens[i].eq(op[3:] == Op.OPEN >> 3),
-                s.locks[i].eq(op[3:] == Op.LOCK >> 3 if self.has_locks else 0),
-                s.awaits[i].eq(op == Op.AWAIT_READY_REPLY),
-                s.tests[i].eq((op & TEST).any()),
-                s.waits[i].eq(
-                    (op == Op.AWAIT_READY_REPLY)
-                    | (
-                        (op & RETRY).any()
-                        & (
-                            (op[3:] == Op.OPEN >> 3)
-                            | ((op[3:] == Op.LOCK >> 3 if self.has_locks else 0) & ~(op & TEST).any())
-                        )
-                    )
-                ),
+                s.opens[i].eq(opens),
+                s.locks[i].eq(locks),
+                s.awaits[i].eq(awaits),
+                s.tests[i].eq(tests),
+                s.waits[i].eq(awaits | (op & RETRY).any() & (opens | locks & ~tests)),
             ]
 
     def _collect(self, m, s):
-        """The requests that are checked in this cycle: those that come from the backplane, and those that wait."""
-        asks = self.request_valid
-        for stage in range(self.backplane - 1):
-            register = Signal(self.ports, name=f"backplane_{stage}")
-            m.d.sync += register.eq(asks)
-            asks = register
-            s.crossing.append(register)
-        # The last register of the backplane keeps a request until its decision.
-        m.d.sync += s.asking.eq(asks | s.asking & ~s.decided)
+        """The requests that are checked in the next cycle: those that come, and those that wait for their decision."""
+        m.d.sync += s.asking.eq(self.request_valid | s.asking & ~s.decided)
 
     def _check(self, m, s, i, request):
         """Checks the request of port ``i`` against the tables in every cycle in which it asks. The result stands in
@@ -274,7 +239,7 @@ class Controller(wiring.Component):
             s.locking_now.eq(s.picked & s.takes_lock),
             s.opens_now.eq(s.opening_now.any()),
             s.locks_now.eq(s.locking_now.any()),
-            s.number.eq(_chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
+            s.number.eq(chosen(s.picked, [request.param[: index_bits(self.ports)] for request in self.request])),
         ]
         m.d.sync += [
             s.supervisor.eq(self.allowed & Cat(request.op[7] for request in self.request)),
@@ -297,7 +262,7 @@ class Controller(wiring.Component):
         supervises = Signal()
         m.d.comb += [
             self.decided.eq(s.decided),
-            op.eq(_chosen(s.decided, [request.op for request in self.request])),
+            op.eq(chosen(s.decided, [request.op for request in self.request])),
             port.eq(one_hot_index(s.decided)),
             supervises.eq((s.picked & s.supervisor).any()),
             self.place.eq(1 << s.number),
@@ -305,7 +270,7 @@ class Controller(wiring.Component):
             self.entered_input.eq(port),
             order.request.op.eq(op),
             order.request.param.eq(
-                Cat(s.number, _chosen(s.decided, [request.param[bits:] for request in self.request]))
+                Cat(s.number, chosen(s.decided, [request.param[bits:] for request in self.request]))
             ),
             order.port.eq(port),
             order.done.eq((s.decided & s.was_done).any()),

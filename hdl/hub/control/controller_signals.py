@@ -14,8 +14,6 @@ class ControllerSignals:
 
     def __init__(self, ports):
         bits = index_bits(ports)
-        self.crossing = []  # the registers of the backplane, in the order of the stages
-
         # The kind of each request. It holds until the response.
         self.opens = Signal(ports)
         self.locks = Signal(ports)

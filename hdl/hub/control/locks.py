@@ -8,21 +8,16 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, index_bits, one_hot_index
+from ..messages import index_bits, one_hot_index
+from ..part import HubPart
 
 __all__ = ["Locks"]
 
 
-class Locks(wiring.Component):
+class Locks(HubPart):
     """The locks of a HUB.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -46,31 +41,22 @@ class Locks(wiring.Component):
     A change of cycle t shows in cycle t + 1. The exception: a release of cycle t shows in ``locked`` and ``shut`` in
     cycle t + 2. When an output's lock changes in the cycle in which an input releases its locks, this input does not
     get the lock.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "change": In(ports),
-                "who": In(ports),
-                "give_back": In(ports),
-                "release": In(ports),
-                "held": Out(ports).array(ports),
-                "shut": Out(ports).array(ports),
-                "holding": Out(ports),
-                "locked": Out(ports),
-                "owner": Out(bits).array(ports),
-                "ended": Out(ports),
-            }
-        )
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "change": In(ports),
+            "who": In(ports),
+            "give_back": In(ports),
+            "release": In(ports),
+            "held": Out(ports).array(ports),
+            "shut": Out(ports).array(ports),
+            "holding": Out(ports),
+            "locked": Out(ports),
+            "owner": Out(bits).array(ports),
+            "ended": Out(ports),
+        }
 
     def elaborate(self, platform):
         m = Module()

@@ -4,23 +4,19 @@ Source: ours (``docs/hub.md``, "Neighbours").
 """
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from ..commands import KIND_UNKNOWN
-from ..messages import check_ports, index_bits
+from ..messages import index_bits
+from ..part import HubPart
 from ..reply_bus import HelloWrite
 
 __all__ = ["Neighbours"]
 
 
-class Neighbours(wiring.Component):
+class Neighbours(HubPart):
     """Table of the last hello at each port.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -38,20 +34,11 @@ class Neighbours(wiring.Component):
     ------
     ``id`` and ``kind`` follow ``index`` in the same cycle. A hello shows in the cycle after its kind. ``forget`` shows
     two cycles later.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
-        bits = index_bits(ports)
-        super().__init__(
-            {"hello": In(HelloWrite(ports)), "index": In(bits), "forget": In(1), "id": Out(8), "kind": Out(8)}
-        )
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {"hello": In(HelloWrite(ports)), "index": In(bits), "forget": In(1), "id": Out(8), "kind": Out(8)}
 
     def elaborate(self, platform):
         m = Module()

@@ -6,14 +6,15 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2 (the status table ca
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from ..commands import COMMANDS, HELLO, HELLO_ASK, RETRY, STATUS_IN_USE, TEST, Error, Executor, Group, Op
-from ..messages import FAULTS, LEVEL_BITS, Request, check_ports, index_bits, is_absent
+from ..messages import FAULTS, LEVEL_BITS, Request, chosen, index_bits, is_absent
 from ..monitor.recorder import Decision
 from ..monitor_map import Event
+from ..part import HubPart
 from .controller import Order
 from .response_signals import QUESTIONS, ResponseSignals
 
@@ -33,13 +34,6 @@ _AT_PORT = [Op.FLUSH_REPLY, *_group(Group.ECHO)]
 _SUPERVISOR = [row.op for row in COMMANDS if row.supervisor]
 
 
-def _looked_up(place, entries):
-    """The entry whose bit in ``place`` (one-hot) is set."""
-    return reduce(
-        or_, (Value.cast(entry) & bit.replicate(len(Value.cast(entry))) for bit, entry in zip(place, entries))
-    )
-
-
 def SupervisorCommand(ports):
     """Layout of a supervisor command."""
     return data.StructLayout(
@@ -51,7 +45,7 @@ def SupervisorCommand(ports):
     )
 
 
-class ResponseUnit(wiring.Component):
+class ResponseUnit(HubPart):
     """Looks up the result of a command, and sends it, the response, to the command's port.
 
     Parameters
@@ -103,59 +97,53 @@ class ResponseUnit(wiring.Component):
     The response to an order of cycle t comes in cycle t + 5. The response to a supervisor command comes in the cycle
     after ``finished``. ``change`` and ``who`` belong to t + 1; ``unlock``, ``forget``, ``release`` and ``command`` to
     t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up in t + 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports, commands=COMMANDS):
-        check_ports(ports)
-        self.ports = ports
+        super().__init__(ports)
         #: Commands that the controller decides, and commands that the port has done and the controller answers.
         self.known = {row.op for row in commands if row.executor is Executor.CONTROLLER or row.op in _AT_PORT}
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "order": In(Order(ports)),
-                "decided": In(ports),
-                "place": In(ports),
-                "connected": In(ports),
-                "owner": In(bits).array(ports),
-                "locked": In(ports),
-                "locker": In(bits).array(ports),
-                "ready_bit": In(ports),
-                "enabled": In(ports),
-                "errors": In(9).array(ports),
-                "level": In(LEVEL_BITS).array(ports),
-                "change": Out(ports),
-                "who": Out(ports),
-                "unlock": Out(1),
-                "give_back": Out(ports),
-                "neighbour": Out(bits),
-                "neighbour_id": In(8),
-                "neighbour_kind": In(8),
-                "forget": Out(ports),
-                "command": Out(SupervisorCommand(ports)),
-                "command_valid": Out(1),
-                "finished": In(ports),
-                "finished_done": In(1),
-                "finished_value": In(8),
-                "ready_set": Out(ports),
-                "ready_clear": Out(ports),
-                "send_ready": Out(ports),
-                "release": Out(ports),
-                "response_valid": Out(ports),
-                "done": Out(1),
-                "value": Out(8),
-                "fault": Out(len(FAULTS)),
-                "quiet": Out(1),
-                "decision": Out(Decision),
-                "decision_valid": Out(1),
-                "busy": Out(1),
-            }
-        )
+
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "order": In(Order(ports)),
+            "decided": In(ports),
+            "place": In(ports),
+            "connected": In(ports),
+            "owner": In(bits).array(ports),
+            "locked": In(ports),
+            "locker": In(bits).array(ports),
+            "ready_bit": In(ports),
+            "enabled": In(ports),
+            "errors": In(9).array(ports),
+            "level": In(LEVEL_BITS).array(ports),
+            "change": Out(ports),
+            "who": Out(ports),
+            "unlock": Out(1),
+            "give_back": Out(ports),
+            "neighbour": Out(bits),
+            "neighbour_id": In(8),
+            "neighbour_kind": In(8),
+            "forget": Out(ports),
+            "command": Out(SupervisorCommand(ports)),
+            "command_valid": Out(1),
+            "finished": In(ports),
+            "finished_done": In(1),
+            "finished_value": In(8),
+            "ready_set": Out(ports),
+            "ready_clear": Out(ports),
+            "send_ready": Out(ports),
+            "release": Out(ports),
+            "response_valid": Out(ports),
+            "done": Out(1),
+            "value": Out(8),
+            "fault": Out(len(FAULTS)),
+            "quiet": Out(1),
+            "decision": Out(Decision),
+            "decision_valid": Out(1),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """The order; the command; the tables; the early effects, and the record; the answer; the kind of the command;
@@ -223,10 +211,10 @@ class ResponseUnit(wiring.Component):
             s.taken.eq(self.locked.bit_select(name, 1) & ~(again & self.unlock) & ~(self.give_back & place).any()),
             s.usable.eq(self.enabled.bit_select(name, 1)),
             s.ready_bit.eq(self.ready_bit.bit_select(name, 1)),
-            s.holder.eq(_looked_up(place, self.owner)),
-            s.locker.eq(_looked_up(place, self.locker)),
-            s.errors.eq(_looked_up(place, self.errors)),
-            s.level.eq(_looked_up(place, self.level)),
+            s.holder.eq(chosen(place, self.owner)),
+            s.locker.eq(chosen(place, self.locker)),
+            s.errors.eq(chosen(place, self.errors)),
+            s.level.eq(chosen(place, self.level)),
             s.connections.eq(Cat(connected & (owner == name) for connected, owner in zip(self.connected, self.owner))),
         ]
 
@@ -281,12 +269,12 @@ class ResponseUnit(wiring.Component):
             Op.IDENTITY_REPLY: s.order.port,
             Op.SIZE_REPLY: self.ports,
         }
+        looked = reduce(or_, (Mux(bit, answers[one], 0) for bit, one in zip(s.question, QUESTIONS)))
         m.d.sync += [
             s.said.eq(Mux(op == Op.STATUS_KIND, self.neighbour_kind, self.neighbour_id)),
+            s.answer.eq(Mux(s.question.any(), looked, param)),
+            s.count.eq(sum(s.connections)),
         ]
-        looked = reduce(or_, (Mux(bit, answers[one], 0) for bit, one in zip(s.question, QUESTIONS)))
-        m.d.sync += s.answer.eq(Mux(s.question.any(), looked, param))
-        m.d.sync += s.count.eq(sum(s.connections))
 
     def _classify(self, m, s):
         """Cycle t + 2: finds the kind of the command."""

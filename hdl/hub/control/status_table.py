@@ -11,21 +11,16 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import Assert, Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, index_bits
+from ..messages import index_bits
+from ..part import HubPart
 
 __all__ = ["StatusTable"]
 
 
-class StatusTable(wiring.Component):
+class StatusTable(HubPart):
     """The connections of a HUB.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -56,32 +51,23 @@ class StatusTable(wiring.Component):
     A connection that is entered in cycle t shows in ``targets``, ``connected`` and ``owner`` in cycle t + 1. A
     connection that is closed in cycle t has left ``targets`` in t + 1 and ``connected`` in t + 2. Closing wins over
     entering. ``mine`` belongs to ``named`` in the same cycle.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
-    def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
-        bits = index_bits(ports)
-        super().__init__(
-            {
-                "named": In(ports).array(ports),
-                "enter": In(ports),
-                "entered_input": In(bits),
-                "close_one": In(ports),
-                "close_mine": In(ports),
-                "closed": In(ports),
-                "mine": Out(ports),
-                "targets": Out(ports).array(ports),
-                "connected": Out(ports),
-                "owner": Out(bits).array(ports),
-                "ended": Out(ports),
-            }
-        )
+    def members(self):
+        ports, bits = self.ports, index_bits(self.ports)
+        return {
+            "named": In(ports).array(ports),
+            "enter": In(ports),
+            "entered_input": In(bits),
+            "close_one": In(ports),
+            "close_mine": In(ports),
+            "closed": In(ports),
+            "mine": Out(ports),
+            "targets": Out(ports).array(ports),
+            "connected": Out(ports),
+            "owner": Out(bits).array(ports),
+            "ended": Out(ports),
+        }
 
     def elaborate(self, platform):
         m = Module()

@@ -27,19 +27,9 @@ _PORTS = (Op.DISABLE_REPLY, Op.ENABLE_REPLY, Op.RESET_QUEUE_REPLY, Op.RESET_PORT
 _ALL = [row.op for row in COMMANDS if row.supervisor]
 #: Shortest time that the watchdog can be set to, as a logarithm.
 _WATCHDOG_MIN = 4
-#: Pulses of commands. ``vacate`` ends the connections and the locks of an input.
-_PULSES = (
-    "reset_queue",
-    "closed",
-    "vacate",
-    "ready_set",
-    "ready_clear",
-    "hello_ask",
-    "pop",
-    "clear_valid",
-    "watchdog_restart",
-    "reset_hub",
-)
+#: Pulses of commands, to a port and to the rest of the HUB.
+_PORT_PULSES = ("reset_queue", "closed", "ready_set", "ready_clear", "hello_ask")
+_HUB_PULSES = ("pop", "clear_valid", "watchdog_restart", "reset_hub")
 
 
 class _Signals:
@@ -68,7 +58,8 @@ class _Signals:
         self.acts = Signal()  # in step 2, if the command is not refused
 
         # The effects.
-        self.pulses = {name: Signal(name=f"does_{name}") for name in _PULSES}  # in step 3
+        # In step 3. ``vacate`` ends the connections and the locks of an input.
+        self.pulses = {name: Signal(name=f"does_{name}") for name in (*_PORT_PULSES, "vacate", *_HUB_PULSES)}
         self.connects = Signal()  # a connection is forced that does not stand yet
 
     def is_(self, *ops):
@@ -319,12 +310,9 @@ class Supervisor(wiring.Component):
         """Step 3: the pulses go to the port that the command names, and to the rest of the HUB."""
         pulses = s.pulses
         m.d.comb += [
-            *(
-                getattr(self, name).eq(Mux(pulses[name], s.place, 0))
-                for name in ("reset_queue", "closed", "ready_set", "ready_clear", "hello_ask")
-            ),
+            *(getattr(self, name).eq(Mux(pulses[name], s.place, 0)) for name in _PORT_PULSES),
             *(getattr(self, name).eq(Mux(pulses["vacate"], s.place, 0)) for name in ("close_mine", "release")),
-            *(getattr(self, name).eq(pulses[name]) for name in ("pop", "clear_valid", "watchdog_restart", "reset_hub")),
+            *(getattr(self, name).eq(pulses[name]) for name in _HUB_PULSES),
             self.offset.eq(s.param),
             self.clear.eq(s.param),
         ]

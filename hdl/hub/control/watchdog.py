@@ -6,16 +6,15 @@ after a maximum time). The way of measuring the time is ours (``docs/hub.md``, "
 from types import SimpleNamespace
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..commands import WATCHDOG_MAX
-from ..messages import check_ports
+from ..part import HubPart
 
 __all__ = ["Watchdog"]
 
 
-class Watchdog(wiring.Component):
+class Watchdog(HubPart):
     """Tells which inputs have held something for too long while nothing moved.
 
     Parameters
@@ -47,27 +46,27 @@ class Watchdog(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``longest`` not one from 1 to 31.
+        As HubPart, and if ``longest`` is not an int from 1 to 31.
     """
 
     def __init__(self, ports, longest=WATCHDOG_MAX):
-        check_ports(ports)
         if not isinstance(longest, int) or isinstance(longest, bool):
             raise TypeError(f"the longest time of a watchdog must be an int, not {longest!r}")
         if not 1 <= longest <= WATCHDOG_MAX:
             raise ValueError(f"the longest time of a watchdog is 2**1 to 2**{WATCHDOG_MAX} cycles, not 2**{longest}")
-        self.ports = ports
         self.longest = longest
-        super().__init__(
-            {
-                "log": In(range(longest + 1)),
-                "restart": In(1),
-                "held": In(ports),
-                "moved": In(ports),
-                "expired": Out(ports),
-                "active": Out(1),
-            }
-        )
+        super().__init__(ports)
+
+    def members(self):
+        ports = self.ports
+        return {
+            "log": In(range(self.longest + 1)),
+            "restart": In(1),
+            "held": In(ports),
+            "moved": In(ports),
+            "expired": Out(ports),
+            "active": Out(1),
+        }
 
     def elaborate(self, platform):
         m = Module()

@@ -8,11 +8,12 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, index_bits
+from ..messages import index_bits
 from ..monitor_map import COUNTER_BITS, CounterId
+from ..part import HubPart
 
 __all__ = ["PortCounters"]
 
@@ -57,13 +58,8 @@ class _Signals:
         self.packets = Signal.like(self.carried[CounterId.PACKETS], reset_less=True)
 
 
-class PortCounters(wiring.Component):
+class PortCounters(HubPart):
     """Counts events of all ports by name.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -87,28 +83,23 @@ class PortCounters(wiring.Component):
     The walker stays at a port for 3 cycles. It stays for 16 cycles if there is something to count under another name
     than OPENED and PACKETS. All events of a name since the last visit count once; OPENED and PACKETS count each event,
     up to ``room``. Where counters are to be cleared (after a reset: at every port) the walker stays 17 cycles more.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
     """
 
     def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
+        super().__init__(ports)
         self.room = {kind: _room(3 * ports // apart) for kind, apart in _SUMMED.items()}
-        super().__init__(
-            {
-                "events": In(len(CounterId)).array(ports),
-                "awake": In(1),
-                "clear": In(ports),
-                "port": In(range(ports)),
-                "counter": In(range(len(CounterId))),
-                "value": Out(COUNTER_BITS),
-                "busy": Out(1),
-            }
-        )
+
+    def members(self):
+        ports = self.ports
+        return {
+            "events": In(len(CounterId)).array(ports),
+            "awake": In(1),
+            "clear": In(ports),
+            "port": In(range(ports)),
+            "counter": In(range(len(CounterId))),
+            "value": Out(COUNTER_BITS),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """The events at the ports; the walker that goes from port to port; the counters; reading."""

@@ -8,11 +8,11 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, index_bits, is_absent, port_mask
+from ..messages import index_bits, is_absent, port_mask
 from ..monitor_map import EVENT_BYTES, VERSION, Clear, CounterId, Flag, Select
+from ..part import HubPart, give
 from ..profile import HubProfile
 from .counters import PortCounters
 from .recorder import Decision, Recorder
@@ -41,7 +41,7 @@ class _Signals:
         self.identity = Signal(8, name="identity_byte", reset_less=True)
 
 
-class Monitor(wiring.Component):
+class Monitor(HubPart):
     """Counts, records and shows.
 
     Parameters
@@ -82,35 +82,35 @@ class Monitor(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``profile`` not a HubProfile.
+        As HubPart, and if ``profile`` is not a HubProfile.
     """
 
     def __init__(self, ports, profile):
-        check_ports(ports)
         if not isinstance(profile, HubProfile):
             raise TypeError(f"profile of a HUB must be a HubProfile, not {profile!r}")
-        self.ports = ports
         self.profile = profile
-        super().__init__(
-            {
-                "events": In(len(CounterId)).array(ports),
-                "awake": In(1),
-                "decision": In(Decision),
-                "decision_valid": In(1),
-                "closed": In(ports),
-                "unlocked": In(ports),
-                "expired": In(ports),
-                "flags": In(_FLAG_BITS).array(ports),
-                "watchdog_log": In(5),
-                "select": In(8),
-                "offset": In(8),
-                "pop": In(1),
-                "clear": In(8),
-                "clear_valid": In(1),
-                "byte": Out(8),
-                "active": Out(1),
-            }
-        )
+        super().__init__(ports)
+
+    def members(self):
+        ports = self.ports
+        return {
+            "events": In(len(CounterId)).array(ports),
+            "awake": In(1),
+            "decision": In(Decision),
+            "decision_valid": In(1),
+            "closed": In(ports),
+            "unlocked": In(ports),
+            "expired": In(ports),
+            "flags": In(_FLAG_BITS).array(ports),
+            "watchdog_log": In(5),
+            "select": In(8),
+            "offset": In(8),
+            "pop": In(1),
+            "clear": In(8),
+            "clear_valid": In(1),
+            "byte": Out(8),
+            "active": Out(1),
+        }
 
     def elaborate(self, platform):
         """Counters and recorder; the selection; the bytes of the parts; the byte that is shown."""
@@ -144,11 +144,10 @@ class Monitor(wiring.Component):
             start.eq(self.clear_valid & (self.clear == Clear.RECORD)),
             stop.eq(self.clear_valid & (self.clear == Clear.STOP)),
         ]
+        give(m, recorder, self, "decision", "decision_valid")
         m.d.comb += [
             counters.awake.eq(awake),
             counters.clear.eq(clear),
-            recorder.decision.eq(self.decision),
-            recorder.decision_valid.eq(self.decision_valid),
             self.active.eq(
                 recorder.running | counters.busy | clear.any() | start | start_late | recorder.start | awake
             ),

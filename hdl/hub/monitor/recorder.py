@@ -8,11 +8,12 @@ from functools import reduce
 from operator import or_
 
 from amaranth.hdl import Assert, Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory
 from amaranth.lib.wiring import In, Out
 
-from ..messages import check_ports, one_hot_index, port_mask
+from ..messages import one_hot_index, port_mask
 from ..monitor_map import EVENT_DEPTH, TIME_BITS, Event
+from ..part import HubPart
 
 __all__ = ["Recorder", "Decision", "Entry", "PORT_BITS"]
 
@@ -94,13 +95,8 @@ class _Signals:
         self.full = Signal()
 
 
-class Recorder(wiring.Component):
+class Recorder(HubPart):
     """Writes one event in a cycle, first in first out.
-
-    Parameters
-    ----------
-    ports : int
-        Ports of the HUB.
 
     Members
     -------
@@ -122,39 +118,28 @@ class Recorder(wiring.Component):
     Timing
     ------
     One event is written in a cycle: decisions first; then TIMED_OUT, CLOSED and UNLOCKED, each by port number among
-    those that wait when one of them is chosen to be the next. An event
-    of cycle t is stamped with t + 1 - s, where s is the cycle of ``start``. If the event waits, the stamp is late by
-    the time of the wait.
+    those that wait when one of them is chosen to be the next. An event of cycle t is stamped with t + 1 - s, where s is
+    the cycle of ``start``. If the event waits, the stamp is late by the time of the wait.
 
-    A CLOSED that still waits when its output is opened anew is left out. An UNLOCKED that still waits when its output
-    is locked anew is left out, too. Before an event, WRAP is written if the high part of the time has changed since the
-    last event, and LOST if events were lost. A decision waits during these writes. It is lost if others follow in every
-    cycle. When the record is full all events are lost.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128.
+    A decision waits while WRAP or LOST is written. It is lost if others follow in every cycle. When these two are
+    written, and which events are left out, is told in ``docs/monitor.md``, "Record".
     """
 
-    def __init__(self, ports):
-        check_ports(ports)
-        self.ports = ports
-        super().__init__(
-            {
-                "start": In(1),
-                "stop": In(1),
-                "decision": In(Decision),
-                "decision_valid": In(1),
-                "closed": In(ports),
-                "unlocked": In(ports),
-                "expired": In(ports),
-                "oldest": Out(Entry),
-                "valid": Out(1),
-                "pop": In(1),
-                "running": Out(1),
-            }
-        )
+    def members(self):
+        ports = self.ports
+        return {
+            "start": In(1),
+            "stop": In(1),
+            "decision": In(Decision),
+            "decision_valid": In(1),
+            "closed": In(ports),
+            "unlocked": In(ports),
+            "expired": In(ports),
+            "oldest": Out(Entry),
+            "valid": Out(1),
+            "pop": In(1),
+            "running": Out(1),
+        }
 
     def elaborate(self, platform):
         """The time; decisions and the other events on their way; the event to write; writing; the beginning of the
@@ -195,22 +180,15 @@ class Recorder(wiring.Component):
         m.d.sync += [
             s.early.eq(self.decision),
             s.early_valid.eq(self.decision_valid),
-            *(
-                s.replaces[kind].eq(
-                    Mux(
-                        self.decision_valid & (self.decision.kind == by),
-                        port_mask(self.decision.output, self.ports),
-                        0,
-                    )
-                )
-                for kind, by in _REPLACED_BY.items()
-            ),
             s.next.eq(s.early),
             s.next_valid.eq(s.early_valid),
-            *(replaced.eq(s.replaces[kind]) for kind, replaced in s.replaced.items()),
             s.new.eq(s.next),
             s.new_valid.eq(s.next_valid),
         ]
+        place = port_mask(self.decision.output, self.ports)
+        for kind, by in _REPLACED_BY.items():
+            replaces = self.decision_valid & (self.decision.kind == by)
+            m.d.sync += [s.replaces[kind].eq(Mux(replaces, place, 0)), s.replaced[kind].eq(s.replaces[kind])]
 
     def _pick_other(self, m, s):
         """An event of cycle t that is no decision waits from t + 1 on in a bit of its port. It can become the next of
@@ -239,12 +217,9 @@ class Recorder(wiring.Component):
         """The event to write in this cycle: the decision that is held, else the new one, else the picked event."""
         dropped = Signal()  # the next decision replaces the picked event
         index = one_hot_index(s.picked)
+        hits = [(s.picked_kind == kind) & (s.picked & replaced).any() for kind, replaced in s.replaced.items()]
         m.d.comb += [
-            dropped.eq(
-                Cat(
-                    (s.picked_kind == kind) & (s.picked & replaced).any() for kind, replaced in s.replaced.items()
-                ).any()
-            ),
+            dropped.eq(Cat(hits).any()),
             s.decided.eq(s.held_valid | s.new_valid),
             s.pick.eq(~s.picked_valid | ~(s.decided | s.wrapped | s.lost)),
         ]

@@ -4,13 +4,14 @@ Source: "The Design of Nectar" (1989), sections 4.1 and 4.2.1; ``docs/hub.md``, 
 """
 
 from amaranth.hdl import Assert, Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
 from ..commands import Error, Op
-from ..messages import FAULTS, Reply, Request, check_ports, index_bits, is_absent
+from ..messages import FAULTS, Reply, Request, index_bits, is_absent
+from ..part import HubPart
 from .entry import OWN_OP_BITS, is_closing, is_command, is_start
 
 __all__ = ["Head"]
@@ -49,7 +50,7 @@ class _Signals:
         self.answering = Signal()  # an answer waits for its way out: op with done in bit 0, and param as the value
 
 
-class Head(wiring.Component):
+class Head(HubPart):
     """Works off the input queue of one port.
 
     Parameters
@@ -106,43 +107,43 @@ class Head(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        If ``ports`` is not an int from 2 to 128, or ``port`` not a port of them.
+        As HubPart, and if ``port`` is not a port of the HUB.
     """
 
     def __init__(self, ports, port):
-        check_ports(ports)
+        super().__init__(ports)
         if not isinstance(port, int) or isinstance(port, bool):
             raise TypeError(f"number of a port must be an int, not {port!r}")
         if not 0 <= port < ports:
             raise ValueError(f"a HUB of {ports} ports has no port {port}")
-        self.ports = ports
         self.port = port
-        super().__init__(
-            {
-                "hub_id": In(8),
-                "entry": In(SYMBOL_BITS),
-                "own": In(1),
-                "valid": In(1),
-                "pop": Out(1),
-                "offer": In(1),
-                "offered": In(Request),
-                "clean": In(1),
-                "way": Out(1),
-                "accept": Out(1),
-                "halt": In(1),
-                "expired": In(1),
-                "crossbar": Out(CrossbarPort()),
-                "control": Out(ControlPort()),
-                "named": Out(ports),
-                "start_left": Out(1),
-                "answer": Out(stream.Signature(Reply)),
-                **{name: Out(1) for name in FAULTS.values()},
-                "dropped": Out(1),
-                "moved": Out(1),
-                "holds": Out(1),
-                "busy": Out(1),
-            }
-        )
+
+    def members(self):
+        ports = self.ports
+        return {
+            "hub_id": In(8),
+            "entry": In(SYMBOL_BITS),
+            "own": In(1),
+            "valid": In(1),
+            "pop": Out(1),
+            "offer": In(1),
+            "offered": In(Request),
+            "clean": In(1),
+            "way": Out(1),
+            "accept": Out(1),
+            "halt": In(1),
+            "expired": In(1),
+            "crossbar": Out(CrossbarPort()),
+            "control": Out(ControlPort()),
+            "named": Out(ports),
+            "start_left": Out(1),
+            "answer": Out(stream.Signature(Reply)),
+            **{name: Out(1) for name in FAULTS.values()},
+            "dropped": Out(1),
+            "moved": Out(1),
+            "holds": Out(1),
+            "busy": Out(1),
+        }
 
     def elaborate(self, platform):
         """The queue; the states; symbols; commands that close; errors; the command under way, and the answer to it."""

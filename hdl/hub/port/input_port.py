@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out
 from ...link.queue import QUEUE_DEPTH
 from ...link.symbol import SYMBOL_BITS
 from ..bundles import ControlPort, CrossbarPort
-from ..commands import Error
 from ..messages import FAULTS, LEVEL_BITS, Reply
 from ..monitor_map import CounterId
+from ..part import give
 from .bypass import Bypass
 from .entry import is_own
 from .head import Head
@@ -25,14 +25,6 @@ __all__ = ["InputPort", "ERROR_BITS"]
 
 #: Bits of the sum of errors. One more bit tells that the sum is greater.
 ERROR_BITS = 8
-
-_COUNTER_OF = {
-    Error.UNKNOWN: CounterId.UNKNOWN,
-    Error.BAD_PORT: CounterId.BAD_PORT,
-    Error.NOT_MINE: CounterId.NOT_MINE,
-    Error.NOT_ALLOWED: CounterId.NOT_ALLOWED,
-    Error.DISABLED: CounterId.DISABLED,
-}
 
 
 class _Signals:
@@ -158,16 +150,13 @@ class InputPort(wiring.Component):
     def _wire_decoder(self, m, s):
         """The decoder sorts the symbol in the input register, in the same cycle."""
         decoder, queue = m.submodules.decoder, m.submodules.queue
+        give(m, decoder, self, "hub_id", "enabled", "coming")
+        give(m, decoder, queue, "full", "tight")
         m.d.comb += [
             s.clear.eq(decoder.flush | self.reset_queue),
-            decoder.hub_id.eq(self.hub_id),
-            decoder.enabled.eq(self.enabled),
-            decoder.coming.eq(self.coming),
             decoder.symbol.eq(self.rx_symbol),
             decoder.kind.eq(self.rx_kind),
             decoder.discard.eq(self.reset_queue | self.expired),
-            decoder.full.eq(queue.full),
-            decoder.tight.eq(queue.tight),
             self.ready_arrived.eq(decoder.ready),
         ]
         m.d.sync += s.halt.eq(s.clear)
@@ -175,29 +164,18 @@ class InputPort(wiring.Component):
     def _wire_queue(self, m, s):
         """The queue takes what the decoder gives, in the same cycle."""
         decoder, queue = m.submodules.decoder, m.submodules.queue
-        m.d.comb += [
-            queue.entry.eq(decoder.entry),
-            queue.offset.eq(decoder.offset),
-            queue.first.eq(decoder.first),
-            queue.amount.eq(decoder.amount),
-            queue.write.eq(decoder.write),
-            queue.commit.eq(decoder.commit),
-            queue.clear.eq(s.clear),
-            self.level.eq(queue.level),
-        ]
+        give(m, queue, decoder, "entry", "offset", "first", "amount", "write", "commit")
+        give(m, queue, s, "clear")
+        give(m, self, queue, "level")
 
     def _wire_head(self, m, s):
         """The head, and its way to the crossbar, to the controller and to the fiber. When the queue has been emptied, a
         ready signal is sent in the next cycle."""
         head = m.submodules.head
-        m.d.comb += [
-            head.hub_id.eq(self.hub_id),
-            head.halt.eq(s.halt),
-            head.expired.eq(self.expired),
-            self.send_ready.eq(head.start_left | s.halt),
-            self.named.eq(head.named),
-            self.moved.eq(head.moved),
-        ]
+        give(m, head, self, "hub_id", "expired")
+        give(m, head, s, "halt")
+        give(m, self, head, "named", "moved")
+        m.d.comb += self.send_ready.eq(head.start_left | s.halt)
         wiring.connect(m, head.control, wiring.flipped(self.control))
         wiring.connect(m, head.crossbar, wiring.flipped(self.crossbar))
         wiring.connect(m, head.answer, wiring.flipped(self.answer))
@@ -205,12 +183,9 @@ class InputPort(wiring.Component):
     def _feed(self, m):
         """Without a bypass: from the queue to the head, in the same cycle."""
         queue, head = m.submodules.queue, m.submodules.head
-        m.d.comb += [
-            queue.pop.eq(head.pop),
-            head.entry.eq(queue.oldest),
-            head.own.eq(is_own(queue.oldest)),
-            head.valid.eq(queue.valid),
-        ]
+        give(m, queue, head, "pop")
+        give(m, head, queue, "valid")
+        m.d.comb += [head.entry.eq(queue.oldest), head.own.eq(is_own(queue.oldest))]
 
     def _feed_past_queue(self, m, s):
         """With a bypass: from the queue, or past it, to the head. It takes one cycle.
@@ -218,21 +193,17 @@ class InputPort(wiring.Component):
         A complete command goes past the queue if the head is willing and nothing is in the way."""
         decoder, queue, head = m.submodules.decoder, m.submodules.queue, m.submodules.head
         m.submodules.bypass = bypass = Bypass()
+        give(m, bypass, queue, "oldest", "empty")
+        give(m, bypass, s, "clear")
+        give(m, bypass, head, "pop")
+        give(m, bypass, decoder, "plain")
+        give(m, head, bypass, "clean", "entry", "own", "valid")
         m.d.comb += [
             bypass.symbol.eq(self.rx_symbol),
-            bypass.plain.eq(decoder.plain),
-            bypass.oldest.eq(queue.oldest),
             bypass.oldest_valid.eq(queue.valid),
-            bypass.empty.eq(queue.empty),
-            bypass.clear.eq(s.clear),
-            bypass.pop.eq(head.pop),
             queue.pop.eq(bypass.pop_queue),
             decoder.past.eq(bypass.open),
             decoder.taken.eq(head.way),
-            head.clean.eq(bypass.clean),
-            head.entry.eq(bypass.entry),
-            head.own.eq(bypass.own),
-            head.valid.eq(bypass.valid),
             head.offer.eq(decoder.own),
             head.offered.op.eq(decoder.op),
             head.offered.param.eq(self.rx_symbol),
@@ -264,8 +235,7 @@ class InputPort(wiring.Component):
             CounterId.TIMED_OUT: self.expired,
             CounterId.FLUSHED: s.halt,
         }
-        for error, name in FAULTS.items():
-            events[_COUNTER_OF[error]] = getattr(head, name)
+        events |= {CounterId[error.name]: getattr(head, name) for error, name in FAULTS.items()}
         events[CounterId.DISABLED] |= decoder.refused
         m.d.comb += self.events.eq(Cat(events.get(counter, 0) for counter in sorted(CounterId)))
 

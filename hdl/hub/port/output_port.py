@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS, Control
 from ..messages import CrossbarBeat, Reply
-from .crossbar_register import CrossbarRegister
+from ..part import give
 from .entry import is_start
 from .reply_sender import ReplySender
 from .skid_buffer import SkidBuffer
@@ -25,7 +25,7 @@ class _Signals:
 
     def __init__(self, register):
         # Symbols from the crossbar.
-        self.behind = CrossbarRegister() if register else SkidBuffer()
+        self.behind = SkidBuffer(late=not register)
         self.oldest = Signal(CrossbarBeat)  # the symbol that waits longest behind the crossbar
         self.falls = Signal()  # nothing waits: the symbol that comes may enter the output register
         self.start_behind = Signal()  # a start waits behind the crossbar
@@ -56,11 +56,11 @@ class OutputPort(wiring.Component):
     Parameters
     ----------
     register : bool
-        There is a register behind the crossbar, otherwise a skid buffer.
+        All symbols go through the skid buffer behind the crossbar; otherwise it is for those that must wait.
 
     Members
     -------
-    beat, push, space : as in CrossbarRegister or SkidBuffer
+    beat, push, space : as in SkidBuffer
         A symbol from the crossbar, and room for one.
     send_ready, repair : In(1), In(1)
         A ready signal is to be sent, one for each of these signals.
@@ -94,7 +94,7 @@ class OutputPort(wiring.Component):
     A symbol that comes in cycle t is at ``tx`` in cycle t + 1, with ``register`` in t + 2, if nothing is in its way.
 
     There is one place beside the output register. It is for an inserted symbol (of a ready signal or a reply), which
-    comes there when the output register is loaded; and, behind a register, for a symbol that finds the output register
+    comes there when the output register is loaded; and, with ``register``, for a symbol that finds the output register
     taken. ``space`` depends on registers only; a stream flows without gaps.
 
     A start that is first at ``tx`` in cycle t clears the ready bit, which is 0 from t + 1 on; ``ready`` is 0 in t, too.
@@ -156,29 +156,20 @@ class OutputPort(wiring.Component):
         return m
 
     def _take_symbol(self, m, s):
-        """A symbol from the crossbar. From the register behind the crossbar it comes when the place beside the output
-        register is free. From the skid buffer, or past it, it comes only when it can enter the output register."""
+        """A symbol from the crossbar. With ``register`` it comes from the skid buffer when the place beside the output
+        register is free. Otherwise it comes from the skid buffer, or past it, when it can enter the output register."""
         m.submodules.behind = behind = s.behind
+        give(m, behind, self, "beat", "push", "ended")
+        give(m, self, behind, "space")
         m.d.comb += [
-            behind.beat.eq(self.beat),
-            behind.push.eq(self.push),
-            behind.ended.eq(self.ended),
-            self.space.eq(behind.space),
             s.start_behind.eq(behind.start),
+            s.oldest.eq(behind.oldest),
+            s.waits_behind.eq(behind.waits),
         ]
         if self.register:
-            m.d.comb += [
-                behind.output.ready.eq(s.free),
-                s.oldest.eq(behind.output.payload),
-                s.waits_behind.eq(behind.output.valid),
-            ]
+            m.d.comb += behind.pop.eq(s.free & s.waits_behind)
         else:
-            m.d.comb += [
-                behind.pop.eq(s.free & s.load),
-                s.oldest.eq(behind.oldest),
-                s.waits_behind.eq(behind.waits),
-                s.falls.eq(s.free & ~behind.waits),
-            ]
+            m.d.comb += [behind.pop.eq(s.free & s.load), s.falls.eq(s.free & ~s.waits_behind)]
 
     def _insert(self, m, s):
         """Replies to send, and what is inserted when the output register is loaded: a ready signal, else a symbol of a
@@ -245,7 +236,7 @@ class OutputPort(wiring.Component):
 
     def _fill_beside(self, m, s):
         """The place beside the output register takes an inserted symbol when the output register is loaded. At other
-        times it takes a symbol that comes from the register behind the crossbar."""
+        times it takes, with ``register``, a symbol that comes from the skid buffer."""
         with m.If(s.load):
             m.d.sync += [
                 s.beside.symbol.eq(s.replies.symbol | Mux(s.pends, Control.READY, 0)),

@@ -1,6 +1,9 @@
-"""Skid buffer between crossbar and output port, for profiles in which an input learns late that an output is held up.
+"""Skid buffer between crossbar and output register.
 
-Source: ours (``docs/hub.md``, "Timing")."""
+Source: "The Design of Nectar" (1989), section 4: a symbol takes five cycles through the prototype. This buffer as one
+of the five is ours, and so is the buffer of the profiles in which an input learns late that an output is held up
+(``docs/hub.md``, "Timing").
+"""
 
 from amaranth.hdl import Assert, Cat, Module
 from amaranth.lib import wiring
@@ -12,18 +15,21 @@ from .places import Places
 
 __all__ = ["SkidBuffer"]
 
-_PLACES = 3
-
 
 class SkidBuffer(wiring.Component):
     """FIFO past which a symbol may go.
 
+    Parameters
+    ----------
+    late : bool
+        A symbol comes a cycle after ``space``, and there are three places; otherwise two.
+
     Members
     -------
     beat, push : In(CrossbarBeat), In(1)
-        A symbol; only if there was ``space`` in the cycle before.
+        A symbol; only if there is ``space``, or with ``late``, if there was ``space`` in the cycle before.
     space : Out(1)
-        A symbol may come in the next cycle.
+        A symbol may come in this cycle; with ``late``, in the next.
     ended : In(1)
         The connection ends: symbols here, and a symbol that comes in this cycle, lose the mark of a close all.
     waits, oldest : Out(1), Out(CrossbarBeat)
@@ -38,7 +44,8 @@ class SkidBuffer(wiring.Component):
     All outputs are registers but for ``start``. A stream that was held up goes on without gaps.
     """
 
-    def __init__(self):
+    def __init__(self, late):
+        self._places = 3 if late else 2
         super().__init__(
             {
                 "beat": In(CrossbarBeat),
@@ -54,10 +61,10 @@ class SkidBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        places = Places(CrossbarBeat, _PLACES)
+        places = Places(CrossbarBeat, self._places)
         some = places.some
         m.d.comb += [
-            # A symbol that comes in this cycle, and another one in the next, have room.
+            # Of three places there is one for a symbol that comes in this cycle, and another for one in the next.
             self.space.eq(~some[1]),
             self.waits.eq(some[0]),
             self.oldest.eq(places.entries[0]),

@@ -12,8 +12,7 @@ from nectar.verification.hub.control.central_model import PULSES, UNKNOWN, Model
 
 __all__ = ["CONFIGURATIONS", "COMMANDS", "HELD", "LONG", "TESTS", "Environment", "begun"]
 
-#: Ports, registers of the backplane.
-CONFIGURATIONS = {"3 ports": (3, 1), "5 ports": (5, 2)}
+CONFIGURATIONS = {"3 ports": 3, "5 ports": 5}
 COMMANDS = [
     int(op)
     for op, row in BY_OPCODE.items()
@@ -37,7 +36,7 @@ class Environment:
     """The ports around the centre: they hold their ready bits, ask, and give up."""
 
     def __init__(self, dut, watches):
-        self.ports, _ = CONFIGURATIONS[inside()]
+        self.ports = CONFIGURATIONS[inside()]
         ports = range(self.ports)
         self.model = Model(self.ports)
         self.ready = (1 << self.ports) - 1

@@ -298,7 +298,7 @@ async def what_expires_gives_back_connections_locks_and_ready_bits(dut):
 
 bench = Bench(
     __name__,
-    {name: lambda parameters=parameters: Central(*parameters) for name, parameters in CONFIGURATIONS.items()},
+    {name: lambda ports=ports: Central(ports) for name, ports in CONFIGURATIONS.items()},
     ports_only=True,
 )
 

@@ -8,18 +8,20 @@ import pytest
 
 from nectar.hdl.hub.port.skid_buffer import SkidBuffer
 from nectar.hdl.link.symbol import Control
-from nectar.verification.bench import Bench
+from nectar.verification.bench import Bench, inside
 from nectar.verification.harness import Lockstep, in_each_cycle
 
 CLOSES = 1 << 9
+CONFIGURATIONS = {"two places": False, "three places, late": True}
 
 
 class Model:
-    """Three places, and the symbol that comes."""
+    """Two places, or if it is ``late`` three, and the symbol that comes."""
 
     def __init__(self):
+        self.late = CONFIGURATIONS[inside()]
         self.places = deque()
-        self.space = True  # the cycle before has told of room
+        self.space = True  # a symbol may come
         self.passed = []
         self.seen = {"unmarked": 0, "start": 0, "full": 0, "through": 0}
 
@@ -33,14 +35,15 @@ class Model:
             "start": any(place & 0x1FF == Control.START for place in self.places),
         }
         self.seen["start"] += shown["start"]
-        self.seen["full"] += len(self.places) == 3
+        self.seen["full"] += len(self.places) == (3 if self.late else 2)
         self.seen["through"] += not self.places and bool(here) and inputs["pop"]
         if inputs["pop"] and here:
             self.passed.append(here.pop(0))
         if inputs["ended"]:
             self.seen["unmarked"] += any(place & CLOSES for place in here)
             here = [place & ~CLOSES for place in here]
-        self.places, self.space = deque(here), shown["space"]
+        self.places = deque(here)
+        self.space = shown["space"] if self.late else len(here) < 2
         return shown
 
 
@@ -71,7 +74,9 @@ async def keeps_order_and_lets_a_stream_flow(dut):
         assert len(model.passed) == passed + 20
 
 
-bench = Bench(__name__, {"skid buffer": SkidBuffer}, ports_only=True)
+bench = Bench(
+    __name__, {name: lambda late=late: SkidBuffer(late) for name, late in CONFIGURATIONS.items()}, ports_only=True
+)
 
 
 @pytest.mark.parametrize("configuration, claim", bench.cases())
