@@ -78,12 +78,10 @@ class Cab : public Napper {
     static constexpr std::int32_t LEAST_FLOW = 6;
 
     bool may_move(const Processor& cpu) const;
-    template <typename Block>
-    std::int32_t flow(Port& port, Block block, Wire& wire, Edges edges);
-    template <typename Block>
-    bool pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int64_t period);
-    template <typename Block>
-    std::int64_t catch_up(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges);
+    // `block`: null if the CPU moves none.
+    std::int32_t flow(Port& port, BlockMover* block, Wire& wire, Edges edges);
+    bool pass(Port& port, BlockMover* block, Wire& wire, std::int64_t time, std::int64_t period);
+    std::int64_t catch_up(Port& port, BlockMover* block, std::int64_t time, std::int64_t period, std::int64_t edges);
     void stream(const Inputs& in);
     void take_pins();
     void reset();

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <type_traits>
 
 namespace nectar::fast {
 
@@ -59,7 +58,7 @@ class Cab::BlockMover {
 
     // For how many edges words are all the way from the CPU to the memory, and none there is the first or the last one.
     std::int32_t most() const {
-        if (!(driven_ & held_ & at_work_ & (spare_ != ended_)) || !made_) return 0;
+        if (!(driven_ & held_ & at_work_) || !made_) return 0;
         return static_cast<std::int32_t>(words_ - taken_) - 1;
     }
     // What it has not been answered yet.
@@ -141,19 +140,18 @@ class Cab::BlockMover {
 
 // What fiber in and fiber out do at the first of these edges, and a block access, where only the edges matter at which
 // somebody wants data memory. Returns at how many; 0 if something else happens, or at too few edges.
-template <typename Block>
-std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
-    constexpr bool MOVES = !std::is_same_v<Block, std::nullptr_t>;
+std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     if (!interrupts_.settled()) return 0;
     const bool sends = !out_.idle;
     if (sends) edges.count = FiberOut::Flow::most(out_, edges.count);
-    if constexpr (MOVES) {
+    if (block) {
         edges.count = std::min(edges.count, block->most());
         if (block->is_data() && in_.stores_at(block->rest())) return 0;
     }
     edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
-    FiberIn::Flow in(in_, port, wire.symbol, edges, sends || MOVES);
+    FiberIn::Flow in(in_, port, wire.symbol, edges, sends || block);
+    if (!edges.count) return 0;
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
@@ -162,8 +160,7 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
     std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
     std::int32_t stored = -1;
     BlockMover::Lost lost;
-    unsigned cpu = 0;
-    if constexpr (MOVES) cpu = block->is_data() ? CPU : 0;
+    const unsigned cpu = block && block->is_data() ? CPU : 0;
     while (std::min(stores, fetches) < edges.count) {
         const std::int32_t edge = std::min(stores, fetches);
         const unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
@@ -184,7 +181,7 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
         }
         if (cpu & ~given) lost.add(edge);
     }
-    if constexpr (MOVES) block->pass(edges.count, lost);
+    if (block) block->pass(edges.count, lost);
     wire.symbol = in.leave();
     if (sends) {
         wire.ready = out->leave();
@@ -198,15 +195,13 @@ std::int32_t Cab::flow(Port& port, Block block, Wire& wire, Edges edges) {
 
 // edge() at `time`, but for what stays as it is: accesses but those of a block, and what interrupts tell. Returns
 // whether the board would not have slept.
-template <typename Block>
-bool Cab::pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int64_t period) {
-    constexpr bool MOVES = !std::is_same_v<Block, std::nullptr_t>;
+bool Cab::pass(Port& port, BlockMover* block, Wire& wire, std::int64_t time, std::int64_t period) {
     if (out_.valid & port.ready) port.send_known(time);
     port.ready = port.last_start <= time + period;
     const int arrives = port.first <= time + period ? port.receive() : -1;
     const bool awake = !wire.idle || wire.symbol >= 0 || arrives >= 0;
     unsigned wants = (in_.writer.waits ? FIBER_IN : 0) | (out_.fetches() ? FIBER_OUT : 0);
-    if constexpr (MOVES) {
+    if (block) {
         block->edge();
         if (block->wants()) wants |= CPU;
     }
@@ -214,7 +209,7 @@ bool Cab::pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int6
     ++slot_;
     const bool stores = given & FIBER_IN && in_.writer.select;
     if (given & FIBER_IN) data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
-    if constexpr (MOVES) block->move(given & CPU);
+    if (block) block->move(given & CPU);
     Errors errors;
     out_.edge(write_, data_.words(), given & FIBER_OUT, wire.ready, false);
     in_.edge(write_, read_, given & FIBER_IN, wire.symbol, errors);
@@ -223,8 +218,7 @@ bool Cab::pass(Port& port, Block block, Wire& wire, std::int64_t time, std::int6
     return awake;
 }
 
-template <typename Block>
-std::int64_t Cab::catch_up(Port& port, Block block, std::int64_t time, std::int64_t period, std::int64_t edges) {
+std::int64_t Cab::catch_up(Port& port, BlockMover* block, std::int64_t time, std::int64_t period, std::int64_t edges) {
     std::int64_t awake = 0;
     Wire wire{held_.tx_ready != 0, held_.rx_valid ? held_.rx_payload : -1, idle_ != 0};
     // Edges before flow() is asked again.
@@ -254,8 +248,7 @@ std::int64_t Cab::catch_up(Port& port, Block block, std::int64_t time, std::int6
     return awake;
 }
 
-__attribute__((flatten)) std::int64_t Cab::catch_up(Port& port, Processor& cpu, std::int64_t time,
-                                                    std::int64_t period, std::int64_t edges) {
+std::int64_t Cab::catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period, std::int64_t edges) {
     if (!cpu.moves_block()) return catch_up(port, nullptr, time, period, edges);
     BlockMover block(*this, cpu);
     catch_up(port, &block, time, period, edges);

@@ -103,7 +103,8 @@ int FiberIn::Flow::leave() {
     return symbol;
 }
 
-// As emerge() for four bytes, which follow enough others.
+// As emerge() for four bytes, which follow enough others. They are behind those that RX_MODE.skip leaves out, which are
+// in the header.
 std::uint32_t FiberIn::emerge_word(std::uint32_t word) {
     const int bytes = CHECK_BYTES[check_];
     std::uint32_t out = word;
@@ -112,7 +113,7 @@ std::uint32_t FiberIn::emerge_word(std::uint32_t word) {
         held_ = word;
     }
     crc_.add_word(out);
-    if (header_count_ >= skip_) sum_.add_word(out);
+    sum_.add_word(out);
     return out;
 }
 

@@ -43,6 +43,7 @@ std::uint32_t FiberIn::change(const Write& write, std::uint32_t read, bool store
     almost_ = tail;
     if (write.address == reg::RX_CONTROL && write.data & reg::RX_CONTROL_RESET) {
         head_ = visible_ = almost_ = tail_;
+        marks_ = 0;
         lost_ = false;
     }
     enter(write);
@@ -146,9 +147,14 @@ void FiberIn::push(std::uint16_t symbol, Errors& errors) {
         lost_ = true;
         return;
     }
-    ring_[tail_++ % RING] = static_cast<std::uint16_t>(symbol | (lost_ ? LOST : 0));
+    const auto entry = static_cast<std::uint16_t>(symbol | (lost_ ? LOST : 0));
+    ring_[tail_++ % RING] = entry;
+    marks_ += entry >= CONTROL_BIT;
     lost_ = false;
 }
+
+// The head leaves the queue.
+void FiberIn::leave() { marks_ -= ring_[head_++ % RING] >= CONTROL_BIT; }
 
 // The head of the queue, the packet, and what is stored of it.
 void FiberIn::receive(const Write& write, std::uint32_t read, bool stored, Errors& errors, std::uint32_t& raised) {
@@ -230,15 +236,15 @@ void FiberIn::pass_on(int emerged, bool leaves) {
 void FiberIn::closed(std::uint32_t read, Errors& errors) {
     if (head_ == visible_) return;
     if (mode & reg::RX_MODE_DIRECT) {
-        if (read == reg::RX_QUEUE) ++head_;
+        if (read == reg::RX_QUEUE) leave();
         return;
     }
     if ((ring_[head_ % RING] & 0x1FF) != START) {
         if (!in_run_) ++errors.stray;
         in_run_ = true;
-        ++head_;
+        leave();
     } else if (!received_) {
-        ++head_;
+        leave();
         open();
     }
 }
@@ -265,7 +271,7 @@ int FiberIn::take(Errors& errors) {
         end();
         return -1;
     }
-    ++head_;
+    leave();
     if (entry & LOST) framing_ = true;
     if (symbol == END) {
         end();

@@ -89,6 +89,7 @@ class FiberIn {
     bool input() const { return state_ == State::CLOSED && mode & reg::RX_MODE_DIRECT && head_ != visible_; }
     void sort(bool replies_full, Errors& errors, std::uint32_t& raised);
     void push(std::uint16_t symbol, Errors& errors);
+    void leave();
     void receive(const Write& write, std::uint32_t read, bool stored, Errors& errors, std::uint32_t& raised);
     void closed(std::uint32_t read, Errors& errors);
     void open();
@@ -109,6 +110,7 @@ class FiberIn {
     // The input queue: what was put in shows at the head in the third cycle.
     std::array<std::uint16_t, RING> ring_{};
     std::uint32_t head_ = 0, visible_ = 0, almost_ = 0, tail_ = 0;  // these count symbols
+    std::uint32_t marks_ = 0;      // symbols in it that are no bytes, or stand behind lost ones
     bool lost_ = false;
 
     // The packet.

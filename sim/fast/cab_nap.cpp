@@ -139,7 +139,7 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
             break;
         default: return 0;
     }
-    for (std::uint32_t n = 0; n < level && n < edges; ++n) {
+    for (std::uint32_t n = 0; marks_ && n < level && n < edges; ++n) {
         if (ring_[(head_ + n) % RING] >= CONTROL_BIT) edges = n;
     }
     bytes = true;
