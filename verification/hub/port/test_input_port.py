@@ -209,6 +209,20 @@ async def counts_every_error_once(dut):
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_port_that_is_enabled_takes_what_follows_as_it_comes(dut):
+    """docs/hub.md, "Ports and parameters": of a frame whose control code was refused in the last cycle in which the port
+    was disabled, the rest is symbols."""
+    surroundings = await start(dut)
+    for code in (Control.START, Control.COMMAND, Control.REPLY):
+        errors, moved = surroundings.errors, len(surroundings.moved)
+        await surroundings.cycle(code, enabled=0)
+        await surroundings.send([1, 2, 3, 4])
+        await surroundings.settle()
+        assert [symbol for symbol, _ in surroundings.moved[moved:]] == [1, 2, 3, 4], code
+        assert surroundings.errors == errors + 1 and not surroundings.replies and not surroundings.requests
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
 async def drops_what_finds_the_queue_full(dut):
     """H14, docs/hub.md: the queue's room, the places in front of it, and nothing of a command for which there is no
     room."""
