@@ -182,15 +182,15 @@ def meddled(topology, seed, **options):
 
 
 def meddled_asleep_and_awake(topology, seed, **options):
-    """``meddled`` with naps and without; all is the same. A nap may end at an edge at which the CAB would have
-    slept."""
+    """``meddled`` with naps and without; all is the same. A nap may end at an edge at which the CAB would have slept:
+    in a header whose bytes come with pauses it ends after as many edges as bytes are missing."""
     naps, napped, evaluated = meddled(topology, seed, **options)
     awake, none, all_evaluated = meddled(
         topology, seed, **{**options, "threads": 1}, recorder=Recorder(groups=EventGroup.SYMBOLS)
     )
     assert naps == awake
     assert none == 0
-    assert all(0 <= some - every <= 2 for some, every in zip(evaluated, all_evaluated, strict=True))
+    assert all(0 <= some - every <= 10 for some, every in zip(evaluated, all_evaluated, strict=True))
     return naps, napped
 
 
