@@ -146,7 +146,8 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     if (sends) edges.count = FiberOut::Flow::most(out_, edges.count);
     if (block) {
         edges.count = std::min(edges.count, block->most());
-        if (block->is_data() && in_.stores_at(block->rest())) return 0;
+        // Nobody else writes or reads there.
+        if (block->is_data() && (in_.stores_at(block->rest()) || out_.area().meets(block->rest()))) return 0;
     }
     edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
