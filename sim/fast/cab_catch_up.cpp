@@ -246,6 +246,7 @@ std::int64_t Cab::catch_up(Port& port, BlockMover* block, std::int64_t time, std
     if (wire.symbol >= 0) held_.rx_payload = static_cast<std::uint16_t>(wire.symbol);
     pins_.rx_valid = held_.rx_valid;
     idle_ = wire.idle;
+    quiet_ = false;
     return awake;
 }
 

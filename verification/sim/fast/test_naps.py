@@ -202,6 +202,13 @@ def test_whatever_the_cpu_does_everything_is_the_same(name, number):
     assert any(received for _, received in naps[1])
 
 
+@pytest.mark.parametrize("name, number", [("mesh:2x2", 156), ("figure7", 104), ("hub:16", 154)])
+def test_what_has_differed_is_the_same(name, number):
+    """A packet whose bytes came again after a pause; a block written where an area was going to be read that began in
+    the nap."""
+    meddled_asleep_and_awake(load(name), (name, number))
+
+
 @pytest.mark.parametrize(
     "name, rtl, threads", [("hub:4", ["HUB1"], 1), ("hub:16", [], 2), ("figure7", ["HUB2", "CAB3"], 2)]
 )
