@@ -132,8 +132,9 @@ class Stimulus:
         for n in ports:
             waiting = model.waiting[n]
             if random.random() < self.offer and len(waiting) < 4:
+                nearly = Op.CLOSE_ALL_REPLY ^ 1 << random.randrange(8)  # and closes nothing
                 op = random.choice(
-                    [HELLO, HELLO_ASK, Op.CLOSE_ALL_REPLY, Op.CLOSE_ALL, *random.choices(range(256), k=4)]
+                    [HELLO, HELLO_ASK, Op.CLOSE_ALL_REPLY, nearly, nearly, *random.choices(range(256), k=4)]
                 )
                 waiting.append(bytes([op, *random.randbytes(2)]))
             byte = waiting[0][model.place - 1] if waiting and model.place else random.getrandbits(8)

@@ -22,6 +22,7 @@ OTHERS = [
     0x08,
     0x26,
     0x77,
+    *(Op.AWAIT_READY_REPLY ^ 1 << bit for bit in range(6)),
 ]
 #: The last ones differ in one bit from a command that waits, that opens or that locks, and are none.
 SUPERVISOR = [
