@@ -146,7 +146,8 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     if (sends) edges.count = FiberOut::Flow::most(out_, edges.count);
     if (block) {
         edges.count = std::min(edges.count, block->most());
-        if (block->is_data() && in_.stores_at(block->rest())) return 0;
+        // Nobody else writes or reads there.
+        if (block->is_data() && (in_.stores_at(block->rest()) || out_.area().meets(block->rest()))) return 0;
     }
     edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
@@ -245,6 +246,7 @@ std::int64_t Cab::catch_up(Port& port, BlockMover* block, std::int64_t time, std
     if (wire.symbol >= 0) held_.rx_payload = static_cast<std::uint16_t>(wire.symbol);
     pins_.rx_valid = held_.rx_valid;
     idle_ = wire.idle;
+    quiet_ = false;
     return awake;
 }
 

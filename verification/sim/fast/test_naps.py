@@ -182,15 +182,15 @@ def meddled(topology, seed, **options):
 
 
 def meddled_asleep_and_awake(topology, seed, **options):
-    """``meddled`` with naps and without; all is the same. A nap may end at an edge at which the CAB would have
-    slept."""
+    """``meddled`` with naps and without; all is the same. A nap may end at an edge at which the CAB would have slept:
+    in a header whose bytes come with pauses it ends after as many edges as bytes are missing."""
     naps, napped, evaluated = meddled(topology, seed, **options)
     awake, none, all_evaluated = meddled(
         topology, seed, **{**options, "threads": 1}, recorder=Recorder(groups=EventGroup.SYMBOLS)
     )
     assert naps == awake
     assert none == 0
-    assert all(0 <= some - every <= 2 for some, every in zip(evaluated, all_evaluated, strict=True))
+    assert all(0 <= some - every <= 10 for some, every in zip(evaluated, all_evaluated, strict=True))
     return naps, napped
 
 
@@ -200,6 +200,13 @@ def test_whatever_the_cpu_does_everything_is_the_same(name, number):
     naps, napped = meddled_asleep_and_awake(load(name), (name, number))
     assert napped > 1000
     assert any(received for _, received in naps[1])
+
+
+@pytest.mark.parametrize("name, number", [("mesh:2x2", 156), ("figure7", 104), ("hub:16", 154)])
+def test_what_has_differed_is_the_same(name, number):
+    """A packet whose bytes came again after a pause; a block written where an area was going to be read that began in
+    the nap."""
+    meddled_asleep_and_awake(load(name), (name, number))
 
 
 @pytest.mark.parametrize(
