@@ -3,16 +3,44 @@
 import random
 from collections import deque
 
+from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Group, Op
 from nectar.hdl.hub.messages import FAULTS
 from nectar.hdl.hub.monitor_map import ERRORS, CounterId
+from nectar.hdl.link.symbol import Control, command, packet, reply
 from nectar.verification.harness import Lockstep
 from nectar.verification.hub.port.test_input_register import kind
 
-__all__ = ["CAPACITY", "HUB", "MAX_ERRORS", "PORT", "PORTS", "Surroundings"]
+__all__ = ["CAPACITY", "HUB", "MAX_ERRORS", "PORT", "PORTS", "RESERVED", "Surroundings", "soup"]
 
 HUB = 0x42
 PORTS, PORT, CAPACITY = 4, 2, 64
 MAX_ERRORS = 255
+RESERVED = 0x1F0
+
+
+def soup(length):
+    """Frames of all kinds with what may stand between their symbols; all own commands are the controller's."""
+    orders = [op for op in range(256) if op >> 4 != Group.CLOSE and op not in (Op.FLUSH_REPLY, HELLO, HELLO_ASK)]
+    symbols = []
+    while len(symbols) < length:
+        frame = random.choice(
+            [
+                packet(random.randbytes(random.randrange(6))),
+                command(Op.CLOSE_ALL, 0xFF, 0),
+                command(random.choice(orders), HUB, random.randrange(256)),
+                command(Op.CLOSE, 0x99, 1),
+                reply(*random.randbytes(3)),
+                [RESERVED],
+                [random.randrange(256)],
+            ]
+        )
+        if random.random() < 0.2:
+            frame = frame[: random.randrange(len(frame) + 1)]
+        for symbol in frame:
+            if random.random() < 0.1:
+                symbols += random.choice([[Control.READY], [Control.IDLE], reply(*random.randbytes(3)), [RESERVED]])
+            symbols.append(symbol)
+    return symbols + [Control.START]  # cuts what is open
 
 
 class Surroundings:

@@ -8,16 +8,24 @@ import random
 import cocotb
 import pytest
 
-from nectar.hdl.hub.commands import HELLO, HELLO_ASK, Error, Group, Op
+from nectar.hdl.hub.commands import Error, Op
 from nectar.hdl.hub.monitor_map import CounterId
 from nectar.hdl.hub.port.input_port import InputPort
 from nectar.hdl.hub.port.reply_buffer import ARRIVED_ROOM
 from nectar.hdl.link.symbol import ANY_HUB, COMMAND_LENGTH, Control, command, packet, reply
 from nectar.verification.bench import Bench, inside
-from nectar.verification.hub.port.surroundings import CAPACITY, HUB, MAX_ERRORS, PORT, PORTS, Surroundings
+from nectar.verification.hub.port.surroundings import (
+    CAPACITY,
+    HUB,
+    MAX_ERRORS,
+    PORT,
+    PORTS,
+    RESERVED,
+    Surroundings,
+    soup,
+)
 from nectar.verification.hub.streams import Order, Pass, actions, arrivals
 
-RESERVED = 0x1F0
 BYPASS = {"with bypass": True, "without bypass": False}
 #: Symbols between the queue and the head.
 WAITING = {"with bypass": 5, "without bypass": 0}
@@ -27,31 +35,6 @@ async def start(dut):
     surroundings = Surroundings(dut)
     await surroundings.lockstep.start()
     return surroundings
-
-
-def soup(length):
-    """Frames of all kinds with what may stand between their symbols; all own commands are the controller's."""
-    orders = [op for op in range(256) if op >> 4 != Group.CLOSE and op not in (Op.FLUSH_REPLY, HELLO, HELLO_ASK)]
-    symbols = []
-    while len(symbols) < length:
-        frame = random.choice(
-            [
-                packet(random.randbytes(random.randrange(6))),
-                command(Op.CLOSE_ALL, 0xFF, 0),
-                command(random.choice(orders), HUB, random.randrange(256)),
-                command(Op.CLOSE, 0x99, 1),
-                reply(*random.randbytes(3)),
-                [RESERVED],
-                [random.randrange(256)],
-            ]
-        )
-        if random.random() < 0.2:
-            frame = frame[: random.randrange(len(frame) + 1)]
-        for symbol in frame:
-            if random.random() < 0.1:
-                symbols += random.choice([[Control.READY], [Control.IDLE], reply(*random.randbytes(3)), [RESERVED]])
-            symbols.append(symbol)
-    return symbols + [Control.START]  # cuts what is open
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
@@ -206,6 +189,20 @@ async def counts_every_error_once(dut):
     for expected in [*range(surroundings.errors + 2, MAX_ERRORS + 1, 2), MAX_ERRORS, MAX_ERRORS]:
         await errors_of(Control.REPLY, RESERVED)
         assert surroundings.errors == expected
+
+
+@cocotb.test(timeout_time=10, timeout_unit="ms")
+async def a_port_that_is_enabled_takes_what_follows_as_it_comes(dut):
+    """docs/hub.md, "Ports and parameters": of a frame whose control code was refused in the last cycle in which the
+    port was disabled, the rest is symbols."""
+    surroundings = await start(dut)
+    for code in (Control.START, Control.COMMAND, Control.REPLY):
+        errors, moved = surroundings.errors, len(surroundings.moved)
+        await surroundings.cycle(code, enabled=0)
+        await surroundings.send([1, 2, 3, 4])
+        await surroundings.settle()
+        assert [symbol for symbol, _ in surroundings.moved[moved:]] == [1, 2, 3, 4], code
+        assert surroundings.errors == errors + 1 and not surroundings.replies and not surroundings.requests
 
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
