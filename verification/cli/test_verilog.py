@@ -7,6 +7,7 @@ import re
 import warnings
 
 import pytest
+from amaranth.hdl import Elaboratable
 
 from nectar import __version__
 from nectar.cache import directory
@@ -35,8 +36,11 @@ PORT = {
 
 
 def test_an_interrupted_command_does_not_tell_of_modules_that_it_has_not_used(monkeypatch, capsys, tmp_path):
-    def interrupted(*_, board, **__):
-        board.elaborate(None)
+    class Part(Elaboratable):
+        """Never elaborated."""
+
+    def interrupted(*_, parts=(), **__):
+        parts = [*parts, Part()]
         raise KeyboardInterrupt
 
     monkeypatch.setattr("nectar.hdl.product.product", interrupted)
