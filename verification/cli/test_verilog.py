@@ -7,7 +7,7 @@ import re
 import warnings
 
 import pytest
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import Elaboratable, UnusedElaboratable
 
 from nectar import __version__
 from nectar.cache import directory
@@ -44,6 +44,8 @@ def test_an_interrupted_command_does_not_tell_of_modules_that_it_has_not_used(mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr("nectar.hdl.product.product", interrupted)
+    # As soon as something has been elaborated.
+    monkeypatch.setattr(UnusedElaboratable, "_MustUse__silence", False)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert main(["verilog", "hub", "--ports", "2", "-o", str(tmp_path / "hub.v")]) == 130
