@@ -171,9 +171,10 @@ def _table(folder):
     runs = sweep.runs()
     counts = [f"{len(folder.rows) - len(failed)} done"]
     counts += [f"{count} {what}" for count, what in ((len(failed), "failed"), (len(wrong), "not ok")) if count]
-    counts += [f"{len(runs) - len(folder.rows)} missing"] * (len(runs) > len(folder.rows))
+    missing = len(runs) - len(folder.rows)
+    counts += [f"{missing} missing"] * (missing > 0)
     print(f"{_counted(runs)}: {', '.join(counts)}")
     for row in failed:
         print(f"  {runs[row['number']].told()}: {row['error']}")
-    print(*save(folder, list(sweep.values)), sep="\n")
+    print(*save(folder, list(sweep.values), missing > 0), sep="\n")
     return FAILED if failed or wrong else DONE
