@@ -16,9 +16,9 @@ COUNT_WORDS = 1
 TEXT = b"the HUB connects the CABs and the CABs run the protocols"
 
 
-async def serve(cab, requests):
-    """The task of the server: answers ``requests`` requests, then ends."""
-    service = cab.request.serve(COUNT_WORDS)
+async def serve(cab, requests, clients):
+    """The task of the server: answers ``requests`` requests, then ends. One of each client may wait."""
+    service = cab.request.serve(COUNT_WORDS, capacity=clients)
     for _ in range(requests):
         request = await service.receive()
         words = (await request.read()).split()
@@ -70,7 +70,7 @@ async def main(system, arguments):
         error, microseconds = client.result
         print(f"{names[0]}: {type(error).__name__} after {microseconds / 1000:.1f} ms: {error}")
         return
-    system.spawn(server.name, serve, options.calls * len(names), name="serve")
+    system.spawn(server.name, serve, options.calls * len(names), len(names), name="serve")
     clients = [system.spawn(name, ask, server.id, options.calls) for name in names]
     await system.run()
     for name, client in zip(names, clients, strict=True):

@@ -14,8 +14,12 @@ __all__ = ["distances", "layout"]
 _ROUNDS = 40
 #: HUBs from which distances are scaled.
 _PIVOTS = 30
-#: Distance of a CAB from its HUB.
-_CAB = 0.42
+#: Distance of a CAB from its HUB, and others that are tried where it would stand on another board.
+_CAB, _FARTHER = 0.42, (0.42, 0.55, 0.7, 0.9)
+#: Boards whose places differ by less than both of these stand on each other.
+_WIDTH, _HEIGHT = 0.37, 0.21
+#: Directions in which a place for a CAB is looked for.
+_DIRECTIONS = 32
 
 
 def distances(topology, hub):
@@ -37,6 +41,7 @@ def layout(topology):
     result = _turned(topology, dict(zip(hubs, _spread(_scaled(apart), apart)))) if hubs else {}
     for hub, (x, y) in list(result.items()):
         _around(topology, hub, x, y, result)
+    _part(topology, result)
     for number, cab in enumerate(cab for cab in topology.cabs if cab not in result):
         result[cab] = (float(number), 0.0)  # joined to another CAB
     return result
@@ -134,3 +139,31 @@ def _around(topology, hub, x, y, places):
     reach = max(_CAB, 0.07 * len(cabs))
     for cab, angle in zip(cabs, angles):
         places[cab] = (x + reach * math.cos(angle), y + reach * math.sin(angle))
+
+
+def _clear(name, place, places):
+    """How far a board is from standing on another one: below 1 it does."""
+    x, y = place
+    return min(
+        (max(abs(x - a) / _WIDTH, abs(y - b) / _HEIGHT) for other, (a, b) in places.items() if other != name),
+        default=1.0,
+    )
+
+
+def _part(topology, places):
+    """Moves each CAB that stands on another board around its HUB, to the nearest free place or else the freest."""
+    for cab in topology.cabs:
+        if cab not in places or _clear(cab, places[cab], places) >= 1:
+            continue
+        x, y = places[topology.neighbours(cab)[0][1].board]
+        best = 0.0
+        for reach in _FARTHER:
+            for n in range(_DIRECTIONS):
+                angle = math.tau * n / _DIRECTIONS
+                place = x + reach * math.cos(angle), y + reach * math.sin(angle)
+                clear = _clear(cab, place, places)
+                if clear > best:
+                    best, free = clear, place
+            if best >= 1:
+                break
+        places[cab] = free

@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import traceback
+import warnings
 
 from .. import __version__
 from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, chain, explain
@@ -121,6 +122,12 @@ def _silence_output():
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _forget_modules():
+    """Keeps Amaranth from telling of modules that were made and not used, since the command has ended in the middle."""
+    if hdl := sys.modules.get("amaranth.hdl"):
+        warnings.simplefilter("ignore", hdl.UnusedElaboratable)
+
+
 def _execute(arguments):
     options = None
     try:
@@ -129,6 +136,7 @@ def _execute(arguments):
     except (Exception, KeyboardInterrupt) as error:
         if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):
             raise BrokenPipeError from error
+        _forget_modules()
         if options is not None and options.debug:
             traceback.print_exception(error)
         if isinstance(error, KeyboardInterrupt):

@@ -26,9 +26,9 @@ def board_kinds(options):
         if options.rtl is not None:
             raise UsageError("--rtl needs --boards fast: without it all boards are RTL")
         return {}
-    rtl = [name.strip() for name in (options.rtl or "").split(",") if name.strip()]
-    if options.rtl is not None and not rtl:
-        raise UsageError("--rtl names no board; write names with commas between them")
+    rtl = [] if options.rtl is None else [name.strip() for name in options.rtl.split(",")]
+    if "" in rtl:
+        raise UsageError(f"--rtl {options.rtl}: a name is missing; write names with commas between them")
     return {"boards": options.boards, "rtl": rtl}
 
 

@@ -64,9 +64,7 @@ def execute(options):
         return DONE
     if options.output is None:
         raise UsageError("name the folder for the results, as in -o results")
-    folder = Folder(options.output)
-    folder.make()
-    return _run(options, sweep, folder)
+    return _run(options, sweep, Folder(options.output))
 
 
 def _sweep(options):
@@ -105,7 +103,8 @@ def _run(options, sweep, folder):
 
     workers = None if options.workers is None else _count("--workers", options.workers)
     here = os.getcwd()
-    digests = _checked(sweep, build=options.scheduler is None)
+    with folder.made():
+        digests = _checked(sweep, build=options.scheduler is None)
     runs = sweep.runs()
     with folder.writing(sweep, *digests):
         known = {row["number"] for row in folder.rows if row["error"] is None or not options.retry}
@@ -172,9 +171,10 @@ def _table(folder):
     runs = sweep.runs()
     counts = [f"{len(folder.rows) - len(failed)} done"]
     counts += [f"{count} {what}" for count, what in ((len(failed), "failed"), (len(wrong), "not ok")) if count]
-    counts += [f"{len(runs) - len(folder.rows)} missing"] * (len(runs) > len(folder.rows))
+    missing = len(runs) - len(folder.rows)
+    counts += [f"{missing} missing"] * (missing > 0)
     print(f"{_counted(runs)}: {', '.join(counts)}")
     for row in failed:
         print(f"  {runs[row['number']].told()}: {row['error']}")
-    print(*save(folder, list(sweep.values)), sep="\n")
+    print(*save(folder, list(sweep.values), missing > 0), sep="\n")
     return FAILED if failed or wrong else DONE

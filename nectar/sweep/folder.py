@@ -59,12 +59,22 @@ class Folder:
             self._refuse("its sweep.json is of another version of nectar, or damaged; give another folder")
         return content
 
-    def make(self):
-        """Makes the directory, if it is not there."""
+    @contextlib.contextmanager
+    def made(self):
+        """Context manager: makes the directory, if it is not there. If it ends with an error, a directory that it has
+        made goes again."""
         with self._failing():
+            new = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
             if not os.access(self.path, os.W_OK):
                 self._refuse("permission denied")
+        try:
+            yield
+        except BaseException:
+            if new:
+                with contextlib.suppress(OSError):  # it is not empty, or gone
+                    self.path.rmdir()
+            raise
 
     @contextlib.contextmanager
     def writing(self, sweep, program, version):

@@ -129,7 +129,7 @@ def values_of(words):
         except (csv.Error, ValueError):
             raise UsageError(f"--set {word}: a quote is open, or has text behind it") from None
         values = [value.strip() for value in values]
-        if "" in values:
+        if not values or "" in values:
             raise UsageError(f"--set {word}: a value is missing")
         found.setdefault(name, [])
         for value in values:

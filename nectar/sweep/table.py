@@ -123,9 +123,9 @@ class Table:
         return drawing.getvalue()
 
 
-def save(folder, names):
-    """Writes the tables and plots of the runs in a Folder; ``names``: what was swept. Returns lines that say what was
-    written, and what was not, and why."""
+def save(folder, names, missing=False):
+    """Writes the tables and plots of the runs in a Folder; ``names``: what was swept; ``missing``: runs are not in it
+    yet. Returns lines that say what was written, and what was not, and why."""
     table = Table.of(names, folder.rows)
     lines = [str(folder.save("table.csv", table.csv())), str(folder.save("table.json", table.json()))]
     try:
@@ -134,6 +134,8 @@ def save(folder, names):
         pass  # whoever wants it has pyarrow
     over, _, columns = table.plotted()
     if over is None:
+        if missing:
+            return [*lines, "no plots yet: runs are missing"]
         return [*lines, "no plots: no name was swept over several numbers"]
     os.environ.setdefault("MPLCONFIGDIR", str(directory() / "matplotlib"))
     try:

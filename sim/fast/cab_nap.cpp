@@ -85,8 +85,9 @@ Place FiberOut::area() const { return {address_, state_ == State::NEXT ? 0 : rem
 // but for the last four. Behind them may come something else than bytes.
 std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const {
     constexpr std::size_t KEPT = 4;
+    // A byte more than these leaves an item, and counts, if only one waits for the fiber now.
     const std::uint32_t untold = threshold > progress_ ? threshold - progress_ - 1 : LENGTH_MASK - progress_;
-    most = std::min<std::size_t>(most, untold + KEPT);
+    most = std::min<std::size_t>(most, untold + KEPT - 1);
     if (most <= 2 * KEPT) return 0;
     std::size_t count = 0;
     symbols[count++] = front_.symbol;

@@ -18,7 +18,8 @@ CABS = ["--boards", "fast", "--rtl", "CAB1,CAB2"]
     [
         (["--boards", "slow"], r"--boards slow: boards are rtl or fast"),
         (["--rtl", "CAB1"], r"--rtl needs --boards fast: .*"),
-        (["--boards", "fast", "--rtl", ","], r"--rtl names no board; .*"),
+        (["--boards", "fast", "--rtl", ","], r"--rtl ,: a name is missing; .*"),
+        (["--boards", "fast", "--rtl", "HUB1,"], r"--rtl HUB1,: a name is missing; .*"),
         (
             ["--boards", "fast", "--rtl", "HUB9"],
             r"--boards fast: there is no board 'HUB9' to be RTL; .* HUB1, CAB1, CAB2",

@@ -1,13 +1,17 @@
 """``nectar verilog``: the file that it writes, and what it says to bad input. What the file does is in
 verification/test_product.py."""
 
+import gc
 import json
 import re
+import warnings
 
 import pytest
+from amaranth.hdl import Elaboratable, UnusedElaboratable
 
 from nectar import __version__
 from nectar.cache import directory
+from nectar.cli import main
 from nectar.hdl.ipsc2.node.registers import REGISTERS
 from nectar.hdl.product import WAIVERS
 from nectar.hdl.tidy import ports
@@ -29,6 +33,25 @@ PORT = {
     "tx__valid": ("output", 1),
     "tx__ready": ("input", 1),
 }
+
+
+def test_an_interrupted_command_does_not_tell_of_modules_that_it_has_not_used(monkeypatch, capsys, tmp_path):
+    class Part(Elaboratable):
+        """Never elaborated."""
+
+    def interrupted(*_, parts=(), **__):
+        parts = [*parts, Part()]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nectar.hdl.product.product", interrupted)
+    # As soon as something has been elaborated.
+    monkeypatch.setattr(UnusedElaboratable, "_MustUse__silence", False)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert main(["verilog", "hub", "--ports", "2", "-o", str(tmp_path / "hub.v")]) == 130
+        gc.collect()
+    assert not told and capsys.readouterr().err == "nectar: interrupted\n"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")

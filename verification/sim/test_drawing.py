@@ -67,3 +67,14 @@ def test_a_topology_of_odd_wires_is_drawn():
     topology.fiber("HUB1.P0", "HUB1.P1").fiber("HUB1.P2", "HUB2.P0").fiber("HUB2.P1", "HUB1.P3").fiber("C", "HUB1.P5")
     topology.fiber("A", "B")
     assert as_svg(topology).count("<path") == 5
+
+
+@pytest.mark.parametrize(
+    "name", ["torus:3x3x2", "torus:4x4x2", "hypercube:4x2", "mesh:6x10x4", "random:7x20x60", "hub:16", "tree:3x3x3"]
+)
+def test_no_box_covers_another_one(name):
+    """As they are drawn: their corners in pixels."""
+    root = ElementTree.fromstring(as_svg(load(name)))
+    boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
+    for (x, y, width, height), (right, below, wide, high) in itertools.combinations(boxes, 2):
+        assert x + width <= right or right + wide <= x or y + height <= below or below + high <= y

@@ -13,6 +13,7 @@ from nectar.hdl.host.events import EventGroup
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import ANY_HUB
 from nectar.sim.host import cores
+from nectar.sim.profile import Profile
 from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
@@ -207,6 +208,22 @@ def test_what_has_differed_is_the_same(name, number):
     """A packet whose bytes came again after a pause; a block written where an area was going to be read that began in
     the nap."""
     meddled_asleep_and_awake(load(name), (name, number))
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        {"cab_period_ps": 20_000},
+        {"cab_period_ps": 80_000},
+        {"cab_period_ps": 79_000, "hub_period_ps": 40_000},
+        {"cab_period_ps": 12_500, "hub_period_ps": 10_000, "symbol_ps": 12_500},
+    ],
+)
+def test_naps_with_other_clocks_are_the_same(periods):
+    total = 0
+    for number in range(4):
+        total += meddled_asleep_and_awake(load("hub:4"), ("clocks", number), profile=Profile("other", **periods))[1]
+    assert total > 1000
 
 
 @pytest.mark.parametrize(
