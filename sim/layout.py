@@ -156,7 +156,7 @@ def _part(topology, places):
         if cab not in places or _clear(cab, places[cab], places) >= 1:
             continue
         x, y = places[topology.neighbours(cab)[0][1].board]
-        best = 0.0
+        best, free = 0.0, places[cab]
         for reach in _FARTHER:
             for n in range(_DIRECTIONS):
                 angle = math.tau * n / _DIRECTIONS

@@ -241,6 +241,7 @@ void Processor::respond() {
 void Processor::keep(std::uint32_t number, std::uint32_t data) {
     if (access_.kind != Op::READ_BLOCK) return;
     const std::uint32_t from = 4 * number - (access_.address & 3);
+    if (number && number + 1 < words_) return keep_whole(number, data);
     for (unsigned i = 0; i < 4; ++i) {
         if (from + i < access_.size) bytes[from + i] = static_cast<std::uint8_t>(data >> (24 - 8 * i));
     }
