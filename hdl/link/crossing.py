@@ -3,7 +3,7 @@
 Source: ours. ``docs/serial.md``, "Another clock".
 """
 
-from amaranth.hdl import Module
+from amaranth.hdl import ClockDomain, ClockSignal, Module
 from amaranth.lib import wiring
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -11,10 +11,13 @@ from amaranth.lib.wiring import In, Out
 from .port import FiberPort
 from .symbol import SYMBOL_BITS, Control
 
-__all__ = ["FiberCrossing", "DEPTH"]
+__all__ = ["FiberCrossing"]
 
-#: Symbols that are under way between the two clocks at most, each way.
-DEPTH = 8
+#: Places of the FIFOs of symbols that arrive and that leave.
+DEPTH, LEAVING_DEPTH = 8, 16
+#: Symbols that leave are taken while fewer are seen in the FIFO. What is seen is three cycles old, so there may be two
+#: more. With one less in place of 8 the rate falls below a symbol a cycle where both clocks are alike.
+LEAVING = 8
 
 
 class FiberCrossing(wiring.Component):
@@ -41,8 +44,16 @@ class FiberCrossing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arriving = arriving = AsyncFIFO(width=SYMBOL_BITS, depth=DEPTH, w_domain="line", r_domain="sync")
-        m.submodules.leaving = leaving = AsyncFIFO(width=SYMBOL_BITS, depth=DEPTH, w_domain="sync", r_domain="line")
+        # Symbols that arrive are always taken, in a reset, too, so their FIFO needs none. With a reset it is one signal
+        # of all ports, and was in the latest path of a HUB.
+        m.domains += ClockDomain("arrival", reset_less=True, local=True)
+        m.d.comb += ClockSignal("arrival").eq(ClockSignal("line"))
+        m.submodules.arriving = arriving = AsyncFIFO(
+            width=SYMBOL_BITS, depth=DEPTH, w_domain="arrival", r_domain="sync"
+        )
+        m.submodules.leaving = leaving = AsyncFIFO(
+            width=SYMBOL_BITS, depth=LEAVING_DEPTH, w_domain="sync", r_domain="line"
+        )
         board, fiber = self.board, self.fiber
         m.d.comb += [
             arriving.w_data.eq(fiber.rx.payload),
@@ -50,12 +61,13 @@ class FiberCrossing(wiring.Component):
             self.lost.eq(arriving.w_en & ~arriving.w_rdy),
             arriving.r_en.eq(1),
             leaving.w_data.eq(board.tx.payload),
-            leaving.w_en.eq(board.tx.valid & (board.tx.payload != Control.IDLE)),
-            board.tx.ready.eq(leaving.w_rdy),
+            leaving.w_en.eq(board.tx.valid & board.tx.ready & (board.tx.payload != Control.IDLE)),
             fiber.tx.payload.eq(leaving.r_data),
             fiber.tx.valid.eq(leaving.r_rdy),
             leaving.r_en.eq(fiber.tx.ready),
         ]
         # Whether a symbol is there takes a comparison, and a board looks at what comes before it has a register for it.
         m.d.sync += [board.rx.payload.eq(arriving.r_data), board.rx.valid.eq(arriving.r_rdy)]
+        # A board counts what its fiber takes, so whether there is room comes from a register.
+        m.d.sync += board.tx.ready.eq(leaving.w_level < LEAVING)
         return m

@@ -69,6 +69,7 @@ class HeadProof(wiring.Component):
             closes_all.eq((place == 1) & (entry == CLOSES | Op.CLOSE_ALL)),
             symbol.eq(Mux(closes_all, Op.CLOSE_ALL, entry)),
             head.own.eq(Mux(head.valid & ~takes_parameter, own, AnySeq(1))),
+            head.control_code.eq(Mux(head.valid & ~takes_parameter & ~own, symbol[8], AnySeq(1))),
             Assume(
                 ~head.valid
                 | takes_parameter

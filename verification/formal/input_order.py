@@ -8,7 +8,7 @@ from amaranth.hdl import Array, Assert, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from ...hdl.hub.port.bypass import BYPASS_ROOM, Bypass
-from ...hdl.hub.port.entry import is_own
+from ...hdl.hub.port.entry import is_control_code, is_own
 from ...hdl.hub.port.input_queue import InputQueue
 from ...hdl.link.symbol import SYMBOL_BITS
 from .faults import Fault
@@ -76,13 +76,16 @@ class InputOrderProof(wiring.Component):
             Assert(~bypass.plain | diverts | queue.write | queue.full, "no symbol is lost for which there is room"),
             Assert(bypass.clean == (far == 0) & ~mid & (close == 0)),
         ]
-        follows, word, ahead, own = Signal(), Signal(SYMBOL_BITS), Signal(bits), Signal()
+        follows, word, ahead = Signal(), Signal(SYMBOL_BITS), Signal(bits)
+        own, code = Signal(), Signal()  # what it is; a symbol that goes past the queue is as it came
+        kinds = Cat(is_own(word), is_control_code(word))
         m.d.comb += inside.address.eq(inside.end - far + ahead - close - mid)
         with m.If(~follows):
             m.d.sync += [
                 follows.eq(enters & AnySeq(1) & ~(clear & diverts)),
                 word.eq(came),
                 own.eq(is_own(came) & ~diverts),
+                code.eq(Mux(diverts, came[8], is_control_code(came))),
                 ahead.eq(Mux(clear, 0, far + mid + close - bypass.pop)),
             ]
         with m.Elif(clear):
@@ -93,20 +96,20 @@ class InputOrderProof(wiring.Component):
             m.d.comb += Assert(ahead < far + mid + close, "it is still there")
             with m.If(ahead < close):
                 m.d.comb += Assert(
-                    Array(near.entries)[ahead] == Cat(word, own), "unchanged in front of the queue, and known"
+                    Array(near.entries)[ahead] == Cat(word, own, code), "unchanged in front of the queue, and known"
                 )
             with m.Elif(mid & (ahead == close)):
-                m.d.comb += [Assert(between.fetched == word), Assert(own == is_own(word))]
+                m.d.comb += [Assert(between.fetched == word), Assert(Cat(own, code) == kinds)]
             with m.Else():
                 m.d.comb += [
                     Assert(inside.data == word, "unchanged in the queue"),
-                    Assert(own == is_own(word)),
+                    Assert(Cat(own, code) == kinds),
                     Assert((ahead != close + mid) | ~queue.valid | (queue.oldest == word)),
                 ]
             with m.If((ahead == 0) & bypass.valid):
                 m.d.comb += [
                     Assert(bypass.entry == word, "it is offered behind all that came before it"),
-                    Assert(bypass.own == own, "and known for what it is"),
+                    Assert(Cat(bypass.own, bypass.control_code) == Cat(own, code), "and known for what it is"),
                 ]
         return m
 
@@ -128,6 +131,9 @@ PROOFS = [
                 Bypass, "fetched_valid", lambda was, s: was & ~(s.fetched_valid & s.oldest_valid)
             ),
             "a command is taken for a symbol": Fault(Bypass, "own", lambda was, s: 0),
+            "a close all's opcode is taken for a control code": Fault(
+                Bypass, "control_code", lambda was, s: s.entry[8]
+            ),
             "a clearing leaves one": Fault(Bypass, "some", lambda was, s: Mux(s.clear, s.some[1:], was)),
         },
     )

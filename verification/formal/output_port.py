@@ -170,7 +170,7 @@ PROOFS = [
                 lambda was, s: Mux(s.load, s.pends | s["replies.waiting"] & ~(s.falls & s.push), s.taken),
             ),
             "it closes although the register was not loaded": Fault(
-                OutputPort, "closes_beside", lambda was, s: s.taken & s.beside.closes & ~s.ended
+                OutputPort, "closed", lambda was, s: s.valid & s.sent.closes
             ),
             "a start does not clear the ready bit": Fault(OutputPort, "start_enters", lambda was, s: 0),
             "a ready signal that was sent sets the ready bit": Fault(

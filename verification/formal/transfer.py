@@ -78,6 +78,7 @@ class TransferProof(wiring.Component):
                 ),
                 head.entry.eq(entry),
                 head.own.eq(own),
+                head.control_code.eq(Mux(own, AnySeq(1), entry[8] & (entry != CLOSES | Op.CLOSE_ALL))),
                 head.valid.eq(AnySeq(1) & ~head.halt),
                 head.clean.eq(AnySeq(1) & ~head.valid & outside),
                 head.offer.eq(AnySeq(1)),

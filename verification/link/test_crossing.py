@@ -93,6 +93,25 @@ async def what_finds_no_room_is_told(dut):
     assert lost > 20 and len(arrived) + lost == len(arriving) and all(symbol in rest for symbol in arrived)
 
 
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def a_symbol_leaves_in_each_cycle_of_the_slower_clock(dut):
+    """docs/serial.md, "Another clock": a board that always has a symbol, a fiber that always takes one."""
+    for periods in (8000, 8000), (7000, 8000), (8000, 3000), (2000, 8000):
+        board, line = RunningClock(dut, "clk", periods[0]), RunningClock(dut, "line_clk", periods[1])
+        await fresh(dut, board, line)
+        left = line.attach(FiberSink(line, "fiber__tx"))
+        symbols = random_symbols(300, idle=0)
+        board.attach(FiberSource(board, "board__tx")).send(symbols)
+        board.follow()
+        line.follow()
+        await Timer(50 * max(periods), "ps")
+        before = len(left.items)
+        await Timer(100 * max(periods), "ps")
+        board.stop()
+        line.stop()
+        assert 99 <= len(left.items) - before <= 101 and left.items == symbols[: len(left.items)], periods
+
+
 bench = Bench(__name__, {"crossing": FiberCrossing}, ports_only=True)
 
 

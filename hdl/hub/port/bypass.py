@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ...link.symbol import SYMBOL_BITS
-from .entry import is_own
+from .entry import is_control_code, is_own
 from .places import Places
 
 __all__ = ["Bypass", "BYPASS_ROOM"]
@@ -33,8 +33,8 @@ class Bypass(wiring.Component):
         The queue.
     clear : In(1)
         The symbols here, and the symbol that comes in this cycle, are thrown away, except a symbol that is taken.
-    entry, own, valid, pop : Out(9), Out(1), Out(1), In(1)
-        For the head. ``own``: the entry is the first of a command for this HUB.
+    entry, own, control_code, valid, pop : Out(9), Out(1), Out(1), Out(1), In(1)
+        For the head, as there.
     clean : Out(1)
         Nothing is here nor in the queue.
 
@@ -57,6 +57,7 @@ class Bypass(wiring.Component):
                 "clear": In(1),
                 "entry": Out(SYMBOL_BITS),
                 "own": Out(1),
+                "control_code": Out(1),
                 "valid": Out(1),
                 "pop": In(1),
                 "clean": Out(1),
@@ -65,12 +66,14 @@ class Bypass(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # Whether an entry begins a command is kept beside it (3 LUTs and 4 flip-flops): the head needs to know it early
-        # in a cycle.
-        places = Places(SYMBOL_BITS + 1, BYPASS_ROOM)
+        # Whether an entry begins a command, and bit 8 of the symbol that it passes on, are kept beside it (3 LUTs and 4
+        # flip-flops each): head and crossbar need to know them early in a cycle.
+        places = Places(SYMBOL_BITS + 2, BYPASS_ROOM)
         fetched = Signal(SYMBOL_BITS, reset_less=True)  # what the block RAM has given
         fetched_valid = Signal()
-        coming = Mux(fetched_valid, Cat(fetched, is_own(fetched)), self.symbol)
+        coming = Mux(
+            fetched_valid, Cat(fetched, is_own(fetched), is_control_code(fetched)), Cat(self.symbol, 0, self.symbol[8])
+        )
         room = Signal()
         enters = Signal()  # the entry from the block RAM goes on to the places
         m.d.comb += [
@@ -78,7 +81,7 @@ class Bypass(wiring.Component):
             enters.eq(fetched_valid & room),
             self.open.eq(self.empty & ~fetched_valid & room),
             self.pop_queue.eq(self.oldest_valid & (~fetched_valid | room)),
-            Cat(self.entry, self.own).eq(places.entries[0]),
+            Cat(self.entry, self.own, self.control_code).eq(places.entries[0]),
             self.valid.eq(places.some[0]),
             self.clean.eq(self.empty & ~fetched_valid & ~self.valid),
         ]

@@ -3,7 +3,7 @@
 Source: ours. Of the control codes only start, end and command enter the queue, so a few bits distinguish them.
 """
 
-__all__ = ["OWN", "OWN_OP_BITS", "CLOSES", "is_own", "is_start", "is_command", "is_closing"]
+__all__ = ["OWN", "OWN_OP_BITS", "CLOSES", "is_own", "is_control_code", "is_start", "is_command", "is_closing"]
 
 #: First entry of a command for this HUB. The bits below are the lower bits of its opcode. The second entry is the rest
 #: of the opcode and the parameter.
@@ -23,6 +23,13 @@ def is_closing(entry):
 
     Only for an entry that begins no command for this HUB."""
     return entry[8] & entry[4]
+
+
+def is_control_code(entry):
+    """Whether the symbol that ``entry`` stands for is a control code: bit 8 of the symbol.
+
+    Only for an entry that begins no command for this HUB."""
+    return entry[8] & ~entry[4]
 
 
 def is_start(symbol):

@@ -64,8 +64,9 @@ class Head(HubPart):
     -------
     hub_id : In(8)
         ID of this HUB.
-    entry, own, valid, pop : In(9), In(1), In(1), Out(1)
-        The queue's head, whether it is the first entry of a command for this HUB, and that it is taken.
+    entry, own, control_code, valid, pop : In(9), In(1), In(1), In(1), Out(1)
+        The queue's head, whether it is the first entry of a command for this HUB, whether it stands for a control code
+        otherwise, and that it is taken.
     offer, offered, clean, way, accept : In(1), In(Request), In(1), Out(1), Out(1)
         A command that is taken past the queue. ``offer``: there is such a command, ``offered``. ``clean``: nothing
         waits in front of it, and nothing is ``valid``. ``way``: a command would be taken, since ``clean`` was 1 in the
@@ -124,6 +125,7 @@ class Head(HubPart):
             "hub_id": In(8),
             "entry": In(SYMBOL_BITS),
             "own": In(1),
+            "control_code": In(1),
             "valid": In(1),
             "pop": Out(1),
             "offer": In(1),
@@ -252,7 +254,7 @@ class Head(HubPart):
             closes.eq(is_closing(self.entry)),
             self.crossbar.move.eq(s.leaves),
             drops.eq(s.leaves & ~self.crossbar.connected & ~closes & ~s.last_but_one & ~s.last),
-            self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.entry[8] & ~closes)),
+            self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.control_code)),
             self.crossbar.beat.closes.eq(s.last),
             s.closed.eq(s.leaves & s.last & self.crossbar.connected),
             s.stands.eq(s.closed | s.closing & self.crossbar.connected),

@@ -14,7 +14,7 @@ from ..messages import FAULTS, LEVEL_BITS, Reply
 from ..monitor_map import CounterId
 from ..part import give
 from .bypass import Bypass
-from .entry import is_own
+from .entry import is_control_code, is_own
 from .head import Head
 from .input_queue import InputQueue
 from .input_register import SymbolKind
@@ -185,7 +185,11 @@ class InputPort(wiring.Component):
         queue, head = m.submodules.queue, m.submodules.head
         give(m, queue, head, "pop")
         give(m, head, queue, "valid")
-        m.d.comb += [head.entry.eq(queue.oldest), head.own.eq(is_own(queue.oldest))]
+        m.d.comb += [
+            head.entry.eq(queue.oldest),
+            head.own.eq(is_own(queue.oldest)),
+            head.control_code.eq(is_control_code(queue.oldest)),
+        ]
 
     def _feed_past_queue(self, m, s):
         """With a bypass: from the queue, or past it, to the head. It takes one cycle.
@@ -197,7 +201,7 @@ class InputPort(wiring.Component):
         give(m, bypass, s, "clear")
         give(m, bypass, head, "pop")
         give(m, bypass, decoder, "plain")
-        give(m, head, bypass, "clean", "entry", "own", "valid")
+        give(m, head, bypass, "clean", "entry", "own", "control_code", "valid")
         m.d.comb += [
             bypass.symbol.eq(self.rx_symbol),
             bypass.oldest_valid.eq(queue.valid),

@@ -46,7 +46,7 @@ class _Signals:
         # The output register.
         self.load = Signal()  # it takes a symbol, if there is one
         self.fresh = Signal()  # it was loaded in the cycle before
-        self.payload = Signal(SYMBOL_BITS, reset_less=True)
+        self.sent = Signal(CrossbarBeat, reset_less=True)
         self.valid = Signal()
 
 
@@ -146,7 +146,6 @@ class OutputPort(wiring.Component):
         self._insert(m, s)
         self._count_readies(m, s)
         self._load(m, s)
-        self._close(m, s)
         self._fill_beside(m, s)
         self._send(m, s)
         self._keep_ready_bit(m, s)
@@ -219,21 +218,6 @@ class OutputPort(wiring.Component):
         ]
         m.d.sync += s.taken.eq(stays | (~s.load & s.waits_behind if self.register else 0))
 
-    def _close(self, m, s):
-        """``closed`` comes in the cycle after the last symbol of a close all has entered the output register, from the
-        place beside it or from the crossbar."""
-        closes_beside = Signal()
-        closes_here = Signal()
-        m.d.comb += [
-            closes_beside.eq(s.load & s.taken & s.beside.closes & ~self.ended),
-            closes_here.eq(
-                s.load
-                & ~self.ended
-                & (s.free & s.waits_behind & s.oldest.closes | s.falls & self.push & self.beat.closes)
-            ),
-        ]
-        m.d.sync += self.closed.eq(closes_beside | closes_here)
-
     def _fill_beside(self, m, s):
         """The place beside the output register takes an inserted symbol when the output register is loaded. At other
         times it takes, with ``register``, a symbol that comes from the skid buffer."""
@@ -250,20 +234,24 @@ class OutputPort(wiring.Component):
 
     def _send(self, m, s):
         """The output register takes the symbol beside it, or else the symbol that comes. It is at ``tx``, or in loop
-        back at ``loop_symbol``, from the next cycle on.
+        back at ``loop_symbol``, from the next cycle on; in the first of these cycles the last symbol of a close all
+        closes.
 
         The symbol from the crossbar is known last in a cycle: what waits is chosen before."""
-        waiting = Mux(s.taken, s.beside.symbol, s.oldest.symbol)
+        waiting = Mux(s.taken, s.beside, s.oldest)
         m.d.sync += s.fresh.eq(s.load)
         with m.If(s.load):
             m.d.sync += [
                 s.valid.eq(s.taken | s.waits_behind | s.falls & self.push),
-                s.payload.eq(Mux(s.falls, self.beat.symbol, waiting)),
+                s.sent.eq(Mux(s.falls, self.beat, waiting)),
             ]
+            with m.If(self.ended):
+                m.d.sync += s.sent.closes.eq(0)
         m.d.comb += [
-            self.tx.payload.eq(s.payload),
+            self.closed.eq(s.fresh & s.valid & s.sent.closes),
+            self.tx.payload.eq(s.sent.symbol),
             self.tx.valid.eq(s.valid & ~self.looped),
-            self.loop_symbol.eq(s.payload),
+            self.loop_symbol.eq(s.sent.symbol),
             self.loop_valid.eq(s.valid & self.looped),
         ]
 
@@ -271,7 +259,7 @@ class OutputPort(wiring.Component):
         """The ready bit, which a start clears in the cycle in which the start is first in the output register."""
         start_enters = Signal()
         m.d.comb += [
-            start_enters.eq(s.fresh & s.valid & is_start(s.payload)),
+            start_enters.eq(s.fresh & s.valid & is_start(s.sent.symbol)),
             self.ready.eq(self.ready_bit & ~start_enters & ~(s.taken & is_start(s.beside.symbol)) & ~s.start_behind),
         ]
         with m.If(start_enters | self.ready_clear):

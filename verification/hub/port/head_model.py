@@ -31,6 +31,7 @@ INPUTS = [
     "hub_id",
     "entry",
     "own",
+    "control_code",
     "valid",
     "offer",
     "offered",
@@ -70,6 +71,11 @@ class Entry:
 
     def __init__(self, payload, part=0, lead=False, order=None):
         self.payload, self.part, self.lead, self.order = payload, part, lead, order
+
+    @property
+    def symbol(self):
+        """The symbol that is passed on. The opcode of a close all is marked in the queue."""
+        return self.payload & 0xFF if self.part == 2 else self.payload
 
 
 class Model:
@@ -135,6 +141,7 @@ class Model:
             "valid": entry is not None,
             "entry": entry.payload if entry else random.getrandbits(9),
             "own": entry.payload >> 7 == OWN >> 7 if entry else random.getrandbits(1),
+            "control_code": entry.symbol >> 8 if entry and not entry.order else random.getrandbits(1),
             "offer": offers,
             "offered": offered[0] << 8 | offered[1],
             "clean": clean,
@@ -250,7 +257,7 @@ class Model:
         shown |= {"pop": True, "moved": True, "start_left": entry.payload == Control.START}
         shown |= {
             "crossbar__move": True,
-            "crossbar__beat": (entry.payload & 0xFF if entry.part == 2 else entry.payload) | (entry.part == 4) * CLOSES,
+            "crossbar__beat": entry.symbol | (entry.part == 4) * CLOSES,
         }
         if self.targets:
             self.in_run = False

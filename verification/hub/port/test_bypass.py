@@ -22,7 +22,7 @@ class Surroundings:
         self.lockstep = Lockstep(dut, ["symbol", "plain", "oldest", "oldest_valid", "empty", "clear", "pop"])
         self.queue = deque()  # (entry, cycle from which it is valid)
         # entries that have not left, with the cycle in which they were in the input register, and whether they begin a
-        # command
+        # command, and whether they went past the queue
         self.inside = deque()
         self.tag = 0
         self.now = (0, False)  # what is in the input register, and whether it is plain
@@ -58,21 +58,24 @@ class Surroundings:
         }
         is_valid = self.places > 0
         takes = is_valid and random.random() < take
-        opens, pop_queue, entry, own = await self.lockstep.step(
+        opens, pop_queue, entry, own, code = await self.lockstep.step(
             inputs | {"pop": takes},
             {"valid": is_valid, "clean": not is_valid and not self.fetched and not self.queue},
-            ("open", "pop_queue", "entry", "own"),
+            ("open", "pop_queue", "entry", "own", "control_code"),
         )
         divert = plain and opens
         enters = self.fetched and self.places < BYPASS_ROOM
         assert not pop_queue or valid and (enters or not self.fetched)
         if plain:
-            self.inside.append((symbol, cycle, symbol >> 7 == OWN >> 7 and not divert))
+            self.inside.append((symbol, cycle, symbol >> 7 == OWN >> 7 and not divert, divert))
         if is_valid:
-            assert (entry, own) == self.inside[0][::2], f"cycle {cycle}: {entry, own} instead of {self.inside[0]}"
+            assert (entry, own) == self.inside[0][:3:2], f"cycle {cycle}: {entry, own} instead of {self.inside[0]}"
             self.seen["own"] += own
+            # What went past the queue is passed on as it is; of the others a close all's opcode is a byte.
+            past = self.inside[0][3]
+            assert own or code == (entry >> 8 & 1 and (past or not entry >> 4 & 1)), f"cycle {cycle}: {entry, past}"
         if takes:
-            _, came, _ = self.inside.popleft()
+            _, came, _, _ = self.inside.popleft()
             self.left.append((cycle, came))
             self.seen["through" if cycle == came + 1 else "waited"] += 1
             self.seen["taken while cleared"] += clears
@@ -97,7 +100,7 @@ class Surroundings:
             for _ in range(2):
                 self.tag = (self.tag + 1) & 0x1FF
                 self.queue.append((self.tag, cycle + QUEUE_LATENCY))
-                self.inside.append((self.tag, cycle, self.tag >> 7 == OWN >> 7))
+                self.inside.append((self.tag, cycle, self.tag >> 7 == OWN >> 7, False))
             coming = coming[0] + 2 & 0x1FF, False
             self.tag = coming[0]
         self.now = coming
