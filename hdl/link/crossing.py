@@ -15,8 +15,8 @@ __all__ = ["FiberCrossing"]
 
 #: Places of the FIFOs of symbols that arrive and that leave.
 DEPTH, LEAVING_DEPTH = 8, 16
-#: Symbols that leave are taken while fewer are seen in the FIFO. What is seen is three cycles old, so there may be two
-#: more. With one less in place of 8 the rate falls below a symbol a cycle where both clocks are alike.
+#: Symbols that leave are taken while fewer are seen in the FIFO. A symbol is seen four cycles after it has been taken,
+#: so up to 11 have to have room. With 7 in place of 8 the rate falls below a symbol a cycle where both clocks are alike.
 LEAVING = 8
 
 
@@ -36,7 +36,7 @@ class FiberCrossing(wiring.Component):
     Timing
     ------
     One symbol a cycle of the slower clock, each way; a symbol is some three cycles of each clock under way, and one
-    more of the board's on its way in. Idles are not passed on. Both clocks have to be reset together.
+    more of the board's. Idles are not passed on. Both clocks have to be reset together.
     """
 
     def __init__(self):
@@ -60,14 +60,17 @@ class FiberCrossing(wiring.Component):
             arriving.w_en.eq(fiber.rx.valid & (fiber.rx.payload != Control.IDLE)),
             self.lost.eq(arriving.w_en & ~arriving.w_rdy),
             arriving.r_en.eq(1),
-            leaving.w_data.eq(board.tx.payload),
-            leaving.w_en.eq(board.tx.valid & board.tx.ready & (board.tx.payload != Control.IDLE)),
             fiber.tx.payload.eq(leaving.r_data),
             fiber.tx.valid.eq(leaving.r_rdy),
             leaving.r_en.eq(fiber.tx.ready),
         ]
-        # Whether a symbol is there takes a comparison, and a board looks at what comes before it has a register for it.
-        m.d.sync += [board.rx.payload.eq(arriving.r_data), board.rx.valid.eq(arriving.r_rdy)]
-        # A board counts what its fiber takes, so whether there is room comes from a register.
-        m.d.sync += board.tx.ready.eq(leaving.w_level < LEAVING)
+        # A FIFO compares before it knows whether a symbol is there or has room, and so does what tells idles apart. A
+        # board looks at what comes, and at whether there is room, in front of its own registers.
+        m.d.sync += [
+            board.rx.payload.eq(arriving.r_data),
+            board.rx.valid.eq(arriving.r_rdy),
+            leaving.w_data.eq(board.tx.payload),
+            leaving.w_en.eq(board.tx.valid & board.tx.ready & (board.tx.payload != Control.IDLE)),
+            board.tx.ready.eq(leaving.w_level < LEAVING),
+        ]
         return m
