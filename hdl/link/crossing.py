@@ -16,7 +16,7 @@ __all__ = ["FiberCrossing"]
 #: Places of the FIFOs of symbols that arrive and that leave.
 DEPTH, LEAVING_DEPTH = 8, 16
 #: Symbols that leave are taken while fewer are seen in the FIFO. A symbol is seen four cycles after it has been taken,
-#: so up to 11 have to have room. With 7 in place of 8 the rate falls below a symbol a cycle where both clocks are alike.
+#: so up to 11 have to have room. With 7 the rate falls below a symbol a cycle where both clocks are alike.
 LEAVING = 8
 
 
