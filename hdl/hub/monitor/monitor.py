@@ -224,12 +224,9 @@ class Monitor(HubPart):
                     m.d.sync += s.identity.eq(constant)
 
     def _show_byte(self, m, s, counters):
-        """Cycle t + 2: the bytes of the parts become one. The counter's value goes straight from its block RAM, which
-        takes most of a cycle, into a register.
-
-        Cycle t + 3: the byte that is shown in t + 4."""
+        """Cycle t + 2: the bytes of the other parts become one. Cycle t + 3: the counter's value comes, and the byte is
+        chosen that is shown in t + 4."""
         others = Signal(8, reset_less=True)
-        count = Signal(16, reset_less=True)
         is_low = Signal(reset_less=True)
         in_counters = Signal(reset_less=True)
         m.d.sync += [
@@ -238,8 +235,7 @@ class Monitor(HubPart):
                 | Mux(s.shows_flags, s.flags, 0)
                 | Mux(s.shows_identity, s.identity, 0)
             ),
-            count.eq(counters.value),
             is_low.eq(s.low),
             in_counters.eq(s.shows_counters),
-            self.byte.eq(Mux(in_counters, Mux(is_low, count[:8], count[8:]), others)),
+            self.byte.eq(Mux(in_counters, Mux(is_low, counters.value[:8], counters.value[8:]), others)),
         ]
