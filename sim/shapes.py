@@ -33,7 +33,7 @@ def _hubs_with_cabs(shape, what, hubs, cabs, links):
     """
     most = 16 - links
     if not 1 <= hubs <= MAX_HUB_ID:
-        raise TopologyError(f"{shape}: a {what} has 1 to {MAX_HUB_ID} HUBs")
+        raise TopologyError(f"{shape}: a {what} has 1 to {MAX_HUB_ID} HUBs, not {hubs}")
     if not 1 <= cabs <= most:
         raise TopologyError(f"{shape}: a HUB of a {what} takes 1 to {most} CABs; for more write a file")
     if hubs * cabs > MAX_CAB_ID:
@@ -144,7 +144,7 @@ def random(seed=1, hubs=None, cabs=None):
     hubs = drawn[0] if hubs is None else hubs
     cabs = min(hubs * drawn[1], MAX_CAB_ID) if cabs is None else cabs
     if not 1 <= hubs <= MAX_HUB_ID:
-        raise TopologyError(f"{shape}: a network has 1 to {MAX_HUB_ID} HUBs")
+        raise TopologyError(f"{shape}: a network has 1 to {MAX_HUB_ID} HUBs, not {hubs}")
     most = min(MAX_CAB_ID, PORTS * hubs - 2 * (hubs - 1))
     if not 1 <= cabs <= most:
         raise TopologyError(f"{shape}: {hubs} {'HUB takes' if hubs == 1 else 'HUBs take'} 1 to {most} CABs")

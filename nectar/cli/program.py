@@ -106,7 +106,11 @@ class Program(ProgramFile):
                 f"{path}: {error.code if isinstance(error.code, str) else 'it ended itself while it was loaded'}"
             ) from error
         except Exception as error:
-            raise UsageError(f"{self.failure(error)} (while it was loaded)") from error
+            if isinstance(error, ModuleNotFoundError) and error.name == "mpi4py":
+                hint = "it is written for mpi4py; 'nectar mpirun' runs such programs"
+            else:
+                hint = "while it was loaded"
+            raise UsageError(f"{self.failure(error)} ({hint})") from error
         self._main = getattr(module, "main", None)
         if not callable(self._main):
             raise UsageError(f"{path}: it has no 'async def main(system, arguments)' to run")

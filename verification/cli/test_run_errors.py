@@ -69,6 +69,11 @@ def test_program_file_cannot_be_read(nectar):
             r"program\.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found' \(while it was loaded\)",
         ),
         (
+            "from mpi4py import MPI\n",
+            r"program\.py:1: ModuleNotFoundError: No module named 'mpi4py' \(it is written for mpi4py; 'nectar mpirun' "
+            r"runs such programs\)",
+        ),
+        (
             "def f():\n    return 1 / 0\n\nf()\n",
             r"program\.py:2: ZeroDivisionError: division by zero \(while it was loaded\)",
         ),
