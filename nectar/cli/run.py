@@ -39,9 +39,9 @@ VALUES = {
     **MACHINE_VALUES,
     "--topology": {
         "metavar": "T",
-        "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK, torus:RxCxK, tree:LxBxK, hypercube:DxK (K CABs on a "
-        "HUB, 1 if left out), random:SEED, figure7, or a .toml or .py file (docs/engine.md); by default what the "
-        "program says",
+        "help": "what is wired to what: hub:N, chain:NxK, mesh:RxCxK, torus:RxCxK, tree:LxBxK, hypercube:DxK (K CABs "
+        "on a HUB, 1 if left out), random:SEED, figure7, or a .toml or .py file (docs/engine.md); by default what "
+        "the program says",
     },
     "--profile": {
         "metavar": "P",
