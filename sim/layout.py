@@ -16,8 +16,9 @@ _ROUNDS = 40
 _PIVOTS = 30
 #: Distance of a CAB from its HUB, and others that are tried where it would stand on another board.
 _CAB, _FARTHER = 0.42, (0.42, 0.55, 0.7, 0.9)
-#: Boards whose places differ by less than both of these stand on each other.
+#: A CAB whose place differs from another board's by less than both of these stands on it; a HUB on another HUB.
 _WIDTH, _HEIGHT = 0.37, 0.21
+_HUB_ROOM = 0.41, 0.22
 #: Directions in which a place for a CAB is looked for.
 _DIRECTIONS = 32
 
@@ -38,7 +39,7 @@ def layout(topology):
     hubs = list(topology.hubs)
     far = [distances(topology, hub) for hub in hubs]
     apart = [[row.get(hub, len(hubs)) for hub in hubs] for row in far]
-    result = _turned(topology, dict(zip(hubs, _spread(_scaled(apart), apart)))) if hubs else {}
+    result = _apart(_turned(topology, dict(zip(hubs, _spread(_scaled(apart), apart))))) if hubs else {}
     for hub, (x, y) in list(result.items()):
         _around(topology, hub, x, y, result)
     _part(topology, result)
@@ -117,6 +118,27 @@ def _turned(topology, places):
     points = list(turned.values())
     left, up = (-1 if points[0][axis] * len(points) > sum(point[axis] for point in points) else 1 for axis in (0, 1))
     return {hub: (left * x, up * y) for hub, (x, y) in turned.items()}
+
+
+def _apart(places):
+    """The places with HUBs moved that stand on each other: each pair by what is missing, level or upright, whichever is
+    less."""
+    names = list(places)
+    points = [list(places[name]) for name in names]
+    for _ in range(_ROUNDS):
+        moved = False
+        for i, here in enumerate(points):
+            for there in points[:i]:
+                missing = [room - abs(here[axis] - there[axis]) for axis, room in enumerate(_HUB_ROOM)]
+                axis = missing.index(min(missing))
+                if missing[axis] > 1e-9:
+                    step = (missing[axis] / 2 + 1e-3) * (1 if here[axis] >= there[axis] else -1)
+                    here[axis] += step
+                    there[axis] -= step
+                    moved = True
+        if not moved:
+            break
+    return dict(zip(names, map(tuple, points)))
 
 
 def _around(topology, hub, x, y, places):

@@ -78,3 +78,16 @@ def test_no_box_covers_another_one(name):
     boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
     for (x, y, width, height), (right, below, wide, high) in itertools.combinations(boxes, 2):
         assert x + width <= right or right + wide <= x or y + height <= below or below + high <= y
+
+
+@pytest.mark.parametrize("name", ["hypercube:6", "hypercube:7", "random:3x40x80"])
+def test_no_hub_covers_another_one(name):
+    """Where HUBs have so many neighbours that their distances cannot all be right."""
+    topology = load(name)
+    root = ElementTree.fromstring(as_svg(topology))
+    names = [text.text for text in root.iter(f"{SVG}text")]
+    boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iter(f"{SVG}rect")]
+    hubs = [box for name, box in zip(names, boxes, strict=True) if name in topology.hubs]
+    assert len(hubs) == len(topology.hubs)
+    for (x, y, width, height), (right, below, wide, high) in itertools.combinations(hubs, 2):
+        assert x + width <= right or right + wide <= x or y + height <= below or below + high <= y
