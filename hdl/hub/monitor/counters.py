@@ -244,6 +244,9 @@ class PortCounters(HubPart):
             address.eq(Cat(s.kind, s.port)),
             read_port.addr.eq(address),
             new.eq(old + amount_2),
+            write_port.addr.eq(address_2),
+            write_port.data.eq(new[:COUNTER_BITS] | new[COUNTER_BITS].replicate(COUNTER_BITS)),
+            write_port.en.eq(valid_2),
         ]
         m.d.sync += [
             Cat(address_1, address_2).eq(Cat(address, address_1)),
@@ -252,11 +255,6 @@ class PortCounters(HubPart):
             amount_2.eq(amount_1),
             old.eq(Mux(clearing_1, 0, read_port.data)),
         ]
-        m.d.comb += [
-            write_port.addr.eq(address_2),
-            write_port.data.eq(new[:COUNTER_BITS] | new[COUNTER_BITS].replicate(COUNTER_BITS)),
-            write_port.en.eq(valid_2),
-        ]
 
     def _show(self, m, s, write_port, copy_port, look_port):
         """Reading, in three cycles. A port whose counters are still to be cleared shows 0.
@@ -264,23 +262,21 @@ class PortCounters(HubPart):
         The copy is written a cycle late. Its block RAM takes most of a cycle, so what it gives goes straight into a
         register. What is written to the place that is looked at goes past it."""
         look = Signal(len(look_port.addr), reset_less=True)
-        given = Signal(COUNTER_BITS, reset_less=True)
-        written_1, written_2 = (Signal(COUNTER_BITS, name=f"written_{k}", reset_less=True) for k in (1, 2))
-        past_1, past_2 = (Signal(name=f"past_{k}", reset_less=True) for k in (1, 2))
-        hidden_1, hidden_2, hidden_3 = (Signal(name=f"hidden_{k}") for k in (1, 2, 3))
+        given, written_1, written_2 = (
+            Signal(COUNTER_BITS, name=name, reset_less=True) for name in ("given", "written_1", "written_2")
+        )
+        past, hidden = Signal(2), Signal(3)
         m.d.sync += [
             copy_port.addr.eq(write_port.addr),
             copy_port.data.eq(write_port.data),
             copy_port.en.eq(write_port.en),
             look.eq(Cat(self.counter, self.port)),
-            past_1.eq(copy_port.en & (copy_port.addr == look)),
-            written_1.eq(copy_port.data),
+            past.eq(Cat(copy_port.en & (copy_port.addr == look), past)),
+            hidden.eq(Cat(s.dirty.bit_select(self.port, 1), hidden)),
+            Cat(written_1, written_2).eq(Cat(copy_port.data, written_1)),
             given.eq(look_port.data),
-            Cat(past_2, written_2).eq(Cat(past_1, written_1)),
-            hidden_1.eq(s.dirty.bit_select(self.port, 1)),
-            Cat(hidden_2, hidden_3).eq(Cat(hidden_1, hidden_2)),
         ]
         m.d.comb += [
             look_port.addr.eq(look),
-            self.value.eq(Mux(hidden_3, 0, Mux(past_2, written_2, given))),
+            self.value.eq(Mux(hidden[2], 0, Mux(past[1], written_2, given))),
         ]

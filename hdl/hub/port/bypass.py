@@ -71,9 +71,8 @@ class Bypass(wiring.Component):
         places = Places(SYMBOL_BITS + 2, BYPASS_ROOM)
         fetched = Signal(SYMBOL_BITS, reset_less=True)  # what the block RAM has given
         fetched_valid = Signal()
-        coming = Mux(
-            fetched_valid, Cat(fetched, is_own(fetched), is_control_code(fetched)), Cat(self.symbol, 0, self.symbol[8])
-        )
+        kinds = Cat(is_own(fetched), is_control_code(fetched))
+        coming = Mux(fetched_valid, Cat(fetched, kinds), Cat(self.symbol, 0, self.symbol[8]))
         room = Signal()
         enters = Signal()  # the entry from the block RAM goes on to the places
         m.d.comb += [

@@ -26,9 +26,7 @@ def is_closing(entry):
 
 
 def is_control_code(entry):
-    """Whether the symbol that ``entry`` stands for is a control code: bit 8 of the symbol.
-
-    Only for an entry that begins no command for this HUB."""
+    """Bit 8 of the symbol that ``entry`` stands for. Only for an entry that begins no command for this HUB."""
     return entry[8] & ~entry[4]
 
 

@@ -185,11 +185,8 @@ class InputPort(wiring.Component):
         queue, head = m.submodules.queue, m.submodules.head
         give(m, queue, head, "pop")
         give(m, head, queue, "valid")
-        m.d.comb += [
-            head.entry.eq(queue.oldest),
-            head.own.eq(is_own(queue.oldest)),
-            head.control_code.eq(is_control_code(queue.oldest)),
-        ]
+        entry = queue.oldest
+        m.d.comb += Cat(head.entry, head.own, head.control_code).eq(Cat(entry, is_own(entry), is_control_code(entry)))
 
     def _feed_past_queue(self, m, s):
         """With a bypass: from the queue, or past it, to the head. It takes one cycle.
