@@ -112,6 +112,29 @@ async def a_symbol_leaves_in_each_cycle_of_the_slower_clock(dut):
         assert 99 <= len(left.items) - before <= 101 and left.items == symbols[: len(left.items)], periods
 
 
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def a_fiber_that_stands_still_holds_the_board_up(dut):
+    """docs/serial.md, "Another clock": nothing is lost, whatever the fiber does."""
+    for periods in (8000, 8000), (2000, 8000), (9000, 2000):
+        board, line = RunningClock(dut, "clk", periods[0]), RunningClock(dut, "line_clk", periods[1])
+        await fresh(dut, board, line)
+        stands = True
+        left = line.attach(FiberSink(line, "fiber__tx", pause=lambda: stands))
+        going = board.attach(FiberSource(board, "board__tx"))
+        symbols = random_symbols(100, idle=0)
+        going.send(symbols)
+        board.follow()
+        line.follow()
+        await Timer(60 * max(periods), "ps")
+        assert not left.items and 80 < len(going.queue) < 95
+        stands = False
+        await going.finish(100_000)
+        await Timer(60 * max(periods), "ps")
+        board.stop()
+        line.stop()
+        assert left.items == symbols
+
+
 bench = Bench(__name__, {"crossing": FiberCrossing}, ports_only=True)
 
 
