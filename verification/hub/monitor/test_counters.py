@@ -174,6 +174,28 @@ async def clearing_at_any_moment_leaves_what_happens_afterwards(dut):
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")
+async def clearing_during_a_clearing_is_not_forgotten(dut):
+    """docs/monitor.md: the counters of all other ports are cleared while those of one port are being cleared."""
+    watcher = Watcher(dut)
+    await watcher.lockstep.start()
+    await watcher.settle()
+    for first in range(watcher.ports):
+        others = [n for n in range(watcher.ports) if n != first]
+        for gap in random.sample(range(4, 18), 2):
+            kind = random.choice(list(CounterId))
+            await watcher.cycle([(n, kind) for n in range(watcher.ports)])
+            await watcher.settle()
+            await watcher.cycle(clear=[first])
+            # From its rest the walker goes to port 0, and stays at each port for 3 cycles.
+            for _ in range(3 * first + gap):
+                await watcher.cycle()
+            await watcher.cycle(clear=others)
+            await watcher.settle()
+            for n in range(watcher.ports):
+                assert await watcher.read(n, kind) == 0, f"port {n} {kind.name}, {gap} cycles behind port {first}"
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def clearing_after_a_rest_of_any_length_is_not_forgotten(dut):
     """docs/monitor.md: wherever the walker's count of cycles stands when the counters of a port are to be cleared."""
     watcher = Watcher(dut)

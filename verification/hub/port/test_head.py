@@ -107,15 +107,16 @@ async def gives_up_what_waits_when_the_queue_is_emptied(dut):
         await run(lockstep, model, share)
     everything = set(range(model.ports))
     # Between a close all and the end of its connections, which is seldom long.
-    for wait, behind in itertools.product(range(5), (piece(model.ports), own(Op.OPEN, 0))):
+    for wait, end, behind in itertools.product(range(5), range(5), (piece(model.ports), own(Op.OPEN, 0))):
         model.targets = {random.choice(sorted(everything - {model.port}))}
         model.queue.extend(close_all())
         while model.state != "closing":
             await lockstep.step(*model.step(True, everything, 1.0))
         model.queue.extend(behind)
-        for _ in range(wait):
-            await lockstep.step(*model.step(True, everything, 1.0))
-        await lockstep.step(*model.step(True, everything, 1.0, halt=1.0))
+        for cycle in range(wait + 1):
+            close = everything if cycle == end else frozenset()
+            await lockstep.step(*model.step(True, everything, 1.0, halt=float(cycle == wait), close=close))
+        model.queue.extend(piece(model.ports))  # what comes next leaves at once
         await run(lockstep, model, 1.0)
     assert model.seen.keys() >= {
         "thrown away in two",
