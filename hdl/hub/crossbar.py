@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from types import SimpleNamespace
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .messages import CrossbarBeat, index_bits
@@ -85,22 +85,25 @@ class Crossbar(HubPart):
                 blocks |= self.enter[i] & (self.named[i] & ~self.space).any()
             m.d.comb += self.listened[i].eq(mask.any())
             domain += self.blocked[i].eq(blocks)
-        m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
+        if not self.late:
+            m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
         for o in ports:
             others = [i for i in ports if i != o]
-            beats = {i: self.beat[i].as_value() for i in others}
             if self.late:
-                # Each LUT takes two inputs: with 16 ports 2261 LUTs. With numbers it is 2298, and a level more.
-                m.d.comb += self.out[o].eq(
-                    reduce(or_, (beat & masks[i][o].replicate(len(beat)) for i, beat in beats.items()))
-                )
+                # A LUT takes two inputs. Synthesis alone makes chains of LUTs, with one or two levels more.
+                terms = [Mux(masks[i][o], Cat(self.beat[i], self.move[i]), 0) for i in others]
+                pairs = [
+                    Signal(len(terms[0]), name=f"pair_{o}_{n}", attrs={"keep": 1}) for n in range(0, len(terms), 2)
+                ]
+                m.d.comb += [pair.eq(reduce(or_, terms[2 * n : 2 * n + 2])) for n, pair in enumerate(pairs)]
+                m.d.comb += Cat(self.out[o], self.push[o]).eq(reduce(or_, pairs))
                 continue
             with m.Switch(self.owner[o]):
                 for i in others[:-1]:
                     with m.Case(i):
-                        m.d.comb += self.out[o].eq(beats[i])
+                        m.d.comb += self.out[o].eq(self.beat[i])
                 with m.Default():
-                    m.d.comb += self.out[o].eq(beats[others[-1]])
+                    m.d.comb += self.out[o].eq(self.beat[others[-1]])
         if platform == "formal":
             self.probes = SimpleNamespace(masks=masks)
         return m

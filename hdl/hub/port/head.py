@@ -65,8 +65,7 @@ class Head(HubPart):
     hub_id : In(8)
         ID of this HUB.
     entry, own, control_code, valid, pop : In(9), In(1), In(1), In(1), Out(1)
-        The queue's head, whether it is the first entry of a command for this HUB, whether it stands for a control code
-        otherwise, and that it is taken.
+        The queue's head; that it begins a command for this HUB; that it is a control code if not; that it is taken.
     offer, offered, clean, way, accept : In(1), In(Request), In(1), Out(1), Out(1)
         A command that is taken past the queue. ``offer``: there is such a command, ``offered``. ``clean``: nothing
         waits in front of it, and nothing is ``valid``. ``way``: a command would be taken, since ``clean`` was 1 in the

@@ -138,8 +138,7 @@ class OutputPort(wiring.Component):
         )
 
     def elaborate(self, platform):
-        """Symbols from the crossbar; ready signals and replies; the place beside the output register; the register;
-        the ready bit."""
+        """Symbols from the crossbar; what is inserted; the place beside the register; the register; the ready bit."""
         m = Module()
         s = _Signals(self.register)
         self._take_symbol(m, s)
@@ -238,7 +237,8 @@ class OutputPort(wiring.Component):
         closes.
 
         The symbol from the crossbar is known last in a cycle: what waits is chosen before."""
-        waiting = Mux(s.taken, s.beside, s.oldest)
+        waiting = Signal(CrossbarBeat, attrs={"keep": 1})
+        m.d.comb += waiting.eq(Mux(s.taken, s.beside, s.oldest))
         m.d.sync += s.fresh.eq(s.load)
         with m.If(s.load):
             m.d.sync += [
