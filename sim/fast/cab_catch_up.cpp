@@ -156,12 +156,26 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
-    // The edges from which on fiber in and fiber out want it, and the last one at which a word was stored.
-    std::int32_t stores = in_.writer.waits ? 0 : in.next_word();
-    std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
-    std::int32_t stored = -1;
-    BlockMover::Lost lost;
+    // Before this edge words may be stored and fetched whose edges are forgotten at the end.
+    constexpr std::int32_t SETTLING = 16;
+    const std::int32_t until = edges.count - SETTLING;
     const unsigned cpu = block && block->is_data() ? CPU : 0;
+    BlockMover::Lost lost;
+    const auto next_store = [&] {
+        const std::int32_t words = !sends || out->is_steady() ? in.store_until(&data_[0], until) : 0;
+        if (cpu) lost.count += words;
+        return in.next_word();
+    };
+    const auto next_fetch = [&] {
+        const std::int32_t edge = out->next_fetch();
+        const std::int32_t words = out->is_steady() ? out->fetch_until(data_.words(), until) : 0;
+        if (cpu) lost.count += words;
+        return words ? out->next_fetch() : edge;
+    };
+    // The edges from which on fiber in and fiber out want it, and the last one at which a word was stored.
+    std::int32_t stores = in_.writer.waits ? 0 : next_store();
+    std::int32_t fetches = sends ? next_fetch() : NO_EDGE;
+    std::int32_t stored = -1;
     while (std::min(stores, fetches) < edges.count) {
         const std::int32_t edge = std::min(stores, fetches);
         const unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
@@ -170,13 +184,13 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
             data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
             in_.writer.waits = false;
             stored = edge;
-            stores = in.next_word();
+            stores = next_store();
         } else if (wants & FIBER_IN) {
             ++stores;
         }
         if (given & FIBER_OUT) {
             out->fetch(data_.words(), edge);
-            fetches = out->next_fetch();
+            fetches = next_fetch();
         } else if (wants & FIBER_OUT) {
             ++fetches;
         }

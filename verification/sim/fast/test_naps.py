@@ -250,6 +250,46 @@ def test_naps_of_two_cabs_on_one_fiber_are_the_same():
     assert total > 10_000 and any(received)
 
 
+class Lister(Station):
+    """Sends packets of many areas, and reads how much is left of the list, each time a cycle later."""
+
+    async def _main(self):
+        self.door.attach(self._interrupt)
+        self._write("IRQ_ENABLE", 1 << Irq.SENT)
+        area, begin = REG["TX_AREA"], DATA
+        lengths = [300, 3, 1, 2, 1, 1, 2, 1, 1, 2, 120, *[1] * 8]
+        for number, _ in enumerate(self.packets):
+            self._write("TX_ADDRESS", begin)
+            for place, length in enumerate(lengths):
+                flags = (place == 0) * area.start.mask
+                self._write("TX_AREA", area.length.put(length) | flags)
+            self._write("TX_AREA", area.length.put(4) | area.end.mask | area.notify.mask)
+            self.door.spend(101 + number)
+            self.received.append(await self.door.read(REG["TX_STATUS"].address))
+            while self._sent <= number:
+                await self.door.wait()
+
+
+@pytest.mark.parametrize("symbol_ps", [80_000, 62_500])
+def test_the_list_of_what_is_sent_is_the_same(symbol_ps):
+    """A nap ends before the next area begins, however short the pieces are that leave in the meantime."""
+    topology = Topology("fiber").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
+
+    def statuses(**options):
+        profile = Profile("other", symbol_ps=symbol_ps)
+        machine = EngineMachine(topology, boards="fast", profile=profile, **options)
+        station = Lister(machine, "CAB1", [], [b""] * 240)
+        run(machine, 10_000_000_000)
+        napped = machine.engine.napped("CAB1")
+        machine.close()
+        return station.received, napped
+
+    naps, napped = statuses()
+    awake, none = statuses(recorder=Recorder(groups=EventGroup.SYMBOLS))
+    assert naps == awake and len(naps) == 240
+    assert none == 0 and napped > 10_000
+
+
 @pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
 def test_messages_have_the_same_times(size):
     """Software's own events, which can be recorded without ending naps."""
