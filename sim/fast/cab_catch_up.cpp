@@ -156,9 +156,10 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
-    // Before this edge words may be stored and fetched whose edges are forgotten at the end.
+    // Words may be stored and fetched at once before this edge, since their own edges are forgotten at the end; unless
+    // words are fetched that have just been stored.
     constexpr std::int32_t SETTLING = 16;
-    const std::int32_t until = edges.count - SETTLING;
+    const std::int32_t until = sends && in_.stores_at(out_.area()) ? 0 : edges.count - SETTLING;
     const unsigned cpu = block && block->is_data() ? CPU : 0;
     BlockMover::Lost lost;
     const auto next_store = [&] {
