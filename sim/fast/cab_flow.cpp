@@ -183,9 +183,13 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
         const unsigned level = out.items_.level();
         const std::int32_t words = as_edges((out.address_ & 3) + out.remaining_ + 3) / 4;
         const std::int32_t behind = words - as_edges(AHEAD - level) - 1;  // of these items, but for the one at work
-        std::int32_t leaving = 0;
-        if (behind >= 0) leaving = as_edges(out.item_.bytes()) + 4 * std::max(behind - as_edges(level), 0);
-        for (unsigned n = 0; n < level && as_edges(n) < behind; ++n) leaving += as_edges(out.items_.at(n).bytes());
+        const std::int32_t lined_up = std::min(behind, as_edges(level));
+        // A byte of each item at least; if that is too few edges, all bytes are counted.
+        std::int32_t leaving = behind < 0 ? 0 : 1 + lined_up + 4 * (behind - lined_up);
+        if (leaving < edges) {
+            leaving += as_edges(out.item_.bytes()) - 1;
+            for (std::int32_t n = 0; n < lined_up; ++n) leaving += as_edges(out.items_.at(n).bytes()) - 1;
+        }
         edges = std::min(edges, std::max(2 * (words - 1), leaving));
     }
     return std::min(edges, as_edges(bytes) - 1);
