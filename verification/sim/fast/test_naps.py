@@ -149,7 +149,31 @@ class Meddler(Station):
             self._write("RX_RELEASE", 0)
 
 
-def meddled(topology, seed, **options):
+class BlockWriter(Meddler):
+    """A Meddler that also writes blocks one behind the other: to both memories, to pages that are refused, and where a
+    packet is sent from."""
+
+    async def _meddle(self):
+        rng, door = self.rng, self.door
+        if rng.randrange(2):
+            await super()._meddle()
+            return
+        refused = not rng.randrange(3)
+        door.supervise(not refused)
+        bases = [DATA + 0x18000, _PROGRAM.base + 0x1000, _GUARDED[0] if refused else DATA, _BUFFER]
+        weights = [6, 3, 1, 1]
+        for _ in range(rng.randrange(2, 6)):
+            base = rng.choices(bases, weights)[0]
+            door.write_block(base + rng.randrange(1000), rng.randbytes(rng.choice((1, 5, 40, 256, 256, 600))))
+        door.supervise(True)
+        if refused or rng.randrange(2):
+            try:
+                self.seen.append(await door.read_block(DATA + 0x18000, 700))
+            except BusError as error:
+                self.seen.append((error.address, error.write))
+
+
+def meddled(topology, seed, meddler=Meddler, **options):
     """What software has seen of a run with a Meddler at each CAB, and how many symbols had gone over each fiber at some
     times; then edges at which CABs have napped, and at how many each was evaluated. Boards are reset, and faults come
     and go."""
@@ -159,7 +183,7 @@ def meddled(topology, seed, **options):
     routes = routes_to_others(topology, rng) if topology.hubs else ((name, []) for name in topology.cabs)
     for name, route in routes:
         packets = [rng.randbytes(rng.randrange(16, 1000)) for _ in range(4)]
-        stations.append(Meddler(machine, name, route, packets, seeds.rng(rng.random())))
+        stations.append(meddler(machine, name, route, packets, seeds.rng(rng.random())))
     engine = machine.engine
     symbols = []
     for time in range(100_000_000, 800_000_000, 90_000_001):
@@ -208,6 +232,13 @@ def test_what_has_differed_is_the_same(name, number):
     """A packet whose bytes came again after a pause; a block written where an area was going to be read that began in
     the nap."""
     meddled_asleep_and_awake(load(name), (name, number))
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("name", ["hub:4", "figure7"])
+def test_block_writes_one_behind_the_other_are_the_same(name, number):
+    naps, napped = meddled_asleep_and_awake(load(name), ("blocks", name, number), meddler=BlockWriter)
+    assert napped > 1000
 
 
 @pytest.mark.parametrize(
@@ -318,3 +349,4 @@ def test_many_programs_that_meddle_are_the_same(name):
     topology = load(name)
     for number in range(200):
         meddled_asleep_and_awake(topology, (name, number))
+        meddled_asleep_and_awake(topology, ("blocks", name, number), meddler=BlockWriter)
