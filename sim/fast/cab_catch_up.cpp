@@ -171,7 +171,7 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
 
     // Words may be stored and fetched at once before this edge, since their own edges are forgotten at the end; unless
     // words are fetched that have just been stored.
-    constexpr std::int32_t SETTLING = 16;
+    constexpr std::int32_t SETTLING = 8;
     const std::int32_t until = sends && in_.stores_at(out_.area()) ? 0 : edges.count - SETTLING;
     const unsigned cpu = block && block->is_data() ? CPU : 0;
     BlockMover::Lost lost;
