@@ -90,6 +90,7 @@ struct alignas(64) Port {
     // edge) gets each and the edge's number, from 0 on, and says whether it takes it: if not, that is the end.
     template <typename To>
     void receive(std::int64_t time, std::int64_t period, std::int32_t edges, To to) {
+        if (first > time + (edges - 1) * period) return;
         std::uint32_t many = 0;
         const std::uint32_t most = std::min(level(), plain_);
         for (std::int32_t edge = 0; many < most; ++many, ++edge, time += period) {
