@@ -101,7 +101,7 @@ class Processor {
         number += queue.next;
         if (access_.kind != Op::WRITE_BLOCK || number >= queue.operations.size() || (*pins.irq && open())) return nullptr;
         const Operation& operation = queue.operations[number];
-        return operation.kind == Op::WRITE_BLOCK && operation.size ? &operation : nullptr;
+        return operation.kind == Op::WRITE_BLOCK ? &operation : nullptr;
     }
     void follow() { begin(queues_[level].operations[queues_[level].next++]); }
     static std::uint32_t words_of(const Operation& block) {

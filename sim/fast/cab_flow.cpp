@@ -104,7 +104,7 @@ bool FiberIn::Flow::store_word() {
     if (edge >= last_) return false;
     emerged_ = edge;
     in_.stored_ += 4;
-    in_.writer.put_words(1, in_.emerge_word(take_word()));
+    in_.writer.put_word(in_.emerge_word(take_word()));
     return true;
 }
 
@@ -116,12 +116,10 @@ std::int32_t FiberIn::Flow::store_until(std::uint32_t* memory, std::int32_t unti
     const std::int32_t words = std::min(as_edges(end - in_.head_), until - 3 - emerged_) / 4;
     if (words <= 0) return 0;
     memory += in_.writer.next_word();
-    std::uint32_t out = 0;
-    for (std::int32_t n = 0; n < words; ++n) memory[n] = out = in_.emerge_word(take_word());
+    for (std::int32_t n = 0; n < words; ++n) memory[n] = in_.emerge_word(take_word());
     in_.stored_ += 4 * static_cast<std::uint32_t>(words);
     emerged_ = std::max(arrival(in_.head_ - 1) + DELAY, emerged_ + 4 * words);
-    in_.writer.put_words(static_cast<std::uint32_t>(words), out);
-    in_.writer.waits = false;
+    in_.writer.pass(static_cast<std::uint32_t>(words));
     return words;
 }
 
@@ -279,10 +277,8 @@ std::int32_t FiberOut::Flow::next_fetch() {
 
 std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32_t until) {
     if (!is_full() || out_.special_ || out_.address_ & 3 || empty_ >= until) return 0;
-    const bool internet = out_.flags_ & reg::TX_AREA_INTERNET;
     for (unsigned n = 0; n < AHEAD; ++n) {
-        const Item& item = out_.items_.at(n);
-        if (item.bytes() != 4 || item.internet != internet) return 0;
+        if (out_.items_.at(n).bytes() != 4) return 0;
     }
     // One when the item at work leaves, others as the fiber takes what follows it.
     const std::int64_t left = (until - 3 - fiber_.next_edge) * edges_.period - port_.symbol_ps;
@@ -301,7 +297,6 @@ std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32
     out_.item_.word = word(words - 1);
     for (unsigned n = 0; n < AHEAD; ++n) items.at(n).word = word(words + n);
     out_.progress_ = (out_.progress_ + 4 * (words - 1)) & LENGTH_MASK;
-    out_.word_ = area[words - 1];
     out_.address_ += 4 * words;
     out_.remaining_ -= 4 * words;
     find_last();

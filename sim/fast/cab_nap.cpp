@@ -45,7 +45,7 @@ std::uint32_t Cab::words_to_move(const Processor& cpu, bool sends) const {
         words += place.length / 4;
         const Operation* const next = cpu.follower(number);
         if (!next) return words;
-        place = {next->address & cpu.pins.address_mask & ~3u, 4 * Processor::words_of(*next)};
+        place = {next->address & ~3u, 4 * Processor::words_of(*next)};
     }
 }
 

@@ -93,19 +93,23 @@ class RxWriter {
     }
     void reset() { *this = RxWriter{}; }
 
-    // edge() for a byte, or for words, of which the last is `word`, when the word before is in the memory. Returns whether the byte completes a word.
+    // edge() for a byte or a word, when the word before is in the memory. Returns whether the byte completes a word.
     bool put(std::uint8_t byte) {
         const std::uint32_t at = address_;
         const bool whole = add(byte);
         if (whole) move_on(at);
         return whole;
     }
-    void put_words(std::uint32_t count, std::uint32_t word) {
+    void put_word(std::uint32_t word) {
         word_ = word;
         select_ = 0xF;
-        move_on(address_ + 4 * (count - 1));
-        address_ += 4 * count;
-        remaining_ -= 4 * count;
+        move_on(address_);
+        pass(1);
+    }
+    // So many words are in the memory.
+    void pass(std::uint32_t words) {
+        address_ += 4 * words;
+        remaining_ -= 4 * words;
     }
     // The next four bytes are a word that does not fill the area.
     bool at_word() const { return !select_ && !(address_ & 3) && remaining_ > 4; }
