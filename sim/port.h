@@ -178,16 +178,20 @@ struct alignas(64) Port {
     }
 
     // How many of the symbols under way, from the first on, are bytes that arrive one behind the other, up to `until`.
-    // Symbols are never nearer to each other, but where a fault doubles or delays some: then 0.
+    // Two are never nearer to each other than these, unless a fault doubles or delays one.
     std::uint32_t regular(std::int64_t until = NEVER) const {
-        if (first > until || peer->faults) return 0;
+        if (first > until) return 0;
         const auto most = std::min<std::int64_t>(std::min(level(), plain_), (until - first) / symbol_ps + 1);
         const auto is_regular = [&](std::uint32_t many) {
             return arrivals_[(head_ + many - 1) & mask_] == first + (many - 1) * symbol_ps;
         };
         auto many = static_cast<std::uint32_t>(most);
+        std::uint32_t least = many != 0;
+        if (peer->faults) {
+            while (least < many && is_regular(least + 1)) ++least;
+            return least;
+        }
         if (!many || is_regular(many)) return many;
-        std::uint32_t least = 1;
         while (many - least > 1) {
             const std::uint32_t half = (least + many) / 2;
             (is_regular(half) ? least : many) = half;
