@@ -37,7 +37,10 @@ FiberIn::Flow::Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awak
         if (symbol >= 0) put(symbol, newest = -1);
         const std::int32_t gap = awake ? NO_EDGE : GAP;
         newest = take_run(port, edges, newest, gap);
-        port.receive(edges.time + edges.period, edges.period, edges.count, [&](std::uint16_t byte, std::int32_t edge) {
+        const std::int32_t begin = std::max(newest + 1, 0);
+        const std::int64_t time = edges.time + (begin + 1) * edges.period;
+        port.receive(time, edges.period, edges.count - begin, [&](std::uint16_t byte, std::int32_t edge) {
+            edge += begin;
             if (edge - newest > gap) return false;
             put(byte, edge);
             newest = edge;
@@ -55,7 +58,8 @@ std::int32_t FiberIn::Flow::take_run(Port& port, const Edges& edges, std::int32_
     if (!many) return newest;
     run_ = end_;
     run_late_ = port.first - begin;
-    if (run_edge(0) - newest > gap || symbol_ps_ > gap * period_) return newest;
+    // Behind one that came late others may wait, of which one comes at an edge.
+    if (run_late_ <= -period_ || run_edge(0) - newest > gap || symbol_ps_ > gap * period_) return newest;
     run_length_ = many;
     const std::uint32_t straight = std::min(many, RING - end_ % RING);
     port.receive(straight, &in_.ring_[end_ % RING]);
@@ -194,7 +198,7 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
 }
 
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
-    : out_(out), port_(port), edges_(edges), spaced_(4 * port.symbol_ps >= 5 * edges.period), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
+    : out_(out), port_(port), edges_(edges), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
       fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
       newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
     for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;

@@ -382,6 +382,39 @@ def test_bytes_that_come_twice_or_not_at_all_are_the_same():
     assert none == 0 and napped > 1000
 
 
+class Counter(Station):
+    """Reads how many symbols have arrived, again and again."""
+
+    async def _main(self):
+        self.door.attach(self._interrupt)
+        self._write("IRQ_ENABLE", 1 << Irq.PACKET | 1 << Irq.RECEIVED)
+        while True:
+            self.door.spend(40)
+            self.received.append(await self.door.read(REG["RX_COUNT"].address))
+
+
+def test_bytes_that_wait_behind_a_late_one_are_the_same():
+    """A byte comes late; those behind it come one at an edge from then on, since that is as fast as they are sent."""
+    topology = Topology("fiber").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2", length_m=2000)
+
+    def counts(**options):
+        profile = Profile("other", symbol_ps=62_500)
+        machine = EngineMachine(topology, boards="fast", profile=profile, **options)
+        Station(machine, "CAB1", [], [bytes(1000)] * 10)
+        other = Counter(machine, "CAB2", [])
+        for begin in range(50_000_000, 600_000_000, 50_000_000):
+            fault = Fault("*", "delay", delay_ps=400_000)
+            machine.fault(("CAB1", "CAB2"), fault, 0, begin, begin + 1_000_000)
+        run(machine, 1_000_000_000)
+        napped = machine.engine.napped("CAB2")
+        machine.close()
+        return other.received, napped
+
+    naps, napped = counts()
+    awake, none = counts(recorder=Recorder(groups=EventGroup.SYMBOLS))
+    assert naps == awake and napped > 1000 and none == 0
+
+
 @pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
 def test_messages_have_the_same_times(size):
     """Software's own events, which can be recorded without ending naps."""
