@@ -99,7 +99,8 @@ class Processor {
     const Operation* follower(std::size_t number) const {
         const Queue& queue = queues_[level];
         number += queue.next;
-        if (access_.kind != Op::WRITE_BLOCK || number >= queue.operations.size() || (*pins.irq && open())) return nullptr;
+        if (access_.kind != Op::WRITE_BLOCK || (*pins.irq && open())) return nullptr;
+        if (number >= queue.operations.size()) return nullptr;
         const Operation& operation = queue.operations[number];
         return operation.kind == Op::WRITE_BLOCK ? &operation : nullptr;
     }

@@ -198,7 +198,8 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
 }
 
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
-    : out_(out), port_(port), edges_(edges), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
+    : out_(out), port_(port), edges_(edges), spaced_(4 * port.symbol_ps >= 5 * edges.period),
+      passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
       fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
       newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
     for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;

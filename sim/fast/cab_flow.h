@@ -105,9 +105,9 @@ class FiberOut::Flow {
         out_.state_ = State::PASS_ON;
         passes_ = edge + 1;
     }
-    // When words are fetched depends on the fiber alone: there is no room for one before another leaves. It is in its
-    // place three or four edges later, and words leave at every fourth edge at most.
-    bool is_steady() const { return out_.state_ == State::NEXT || is_full(); }
+    // When the next word is fetched depends on the fiber alone: there is no room for it before one leaves, and each is
+    // in its place before the next one leaves.
+    bool is_steady() const { return out_.state_ == State::NEXT || (is_full() && spaced_); }
     // Fetches words for which memory is wanted before this edge, while is_steady(). Returns how many.
     std::int32_t fetch_until(const std::uint32_t* memory, std::int32_t until);
     // In the end. Returns whether the fiber takes a symbol at the edge behind the last one.
@@ -139,6 +139,7 @@ class FiberOut::Flow {
     FiberOut& out_;
     Port& port_;
     const Edges edges_;
+    const bool spaced_;        // words leave at every fifth edge, or later
     std::int32_t passes_;      // the edge at which the word that was fetched joins the items
     std::int32_t free_ = 0;    // the first one at which the next may be fetched
     Fiber fiber_;
