@@ -155,7 +155,7 @@ class Napper {
   public:
     // What a board does at its next edges: for so many of them it shows nothing but bytes that it sends, and its
     // interrupt line stays as it is, unless its CPU comes or something arrives. 0: it must be evaluated. The words of a
-    // block access of the CPU may be part of it.
+    // block access of the CPU, and of block writes that follow it, may be part of it.
     struct Rest {
         std::int64_t edges = 0;
         bool sends = false;        // bytes of an area, as fast as the fiber takes them
@@ -166,8 +166,8 @@ class Napper {
     virtual std::size_t ahead(std::uint16_t* symbols, std::size_t most) const = 0;
     // Whether these bytes or Rest may be others if the CPU writes there.
     virtual bool minds(std::uint32_t address) const = 0;
-    // Evaluates the board, left alone so far, and the block access of its CPU at so many edges from `time` on; returns
-    // at how many of them it would not have slept. What it shows, but for `idle`, is right again after one more edge.
+    // Evaluates the board, left alone so far, and block accesses of its CPU at so many edges from `time` on; returns at
+    // how many of them it would not have slept. What it shows, but for `idle`, is right again after one more edge.
     virtual std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period,
                                   std::int64_t edges) = 0;
 

@@ -24,6 +24,7 @@ from ..progress import Progress
 from . import adapter, numbers
 from .host import cores
 from .parts import divide
+from .sources import texts, with_headers
 
 __all__ = ["BuildError", "ceiling", "compiler", "library", "runs_once", "units"]
 
@@ -146,8 +147,7 @@ class Build:
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
         sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", "parts.py", "statements.py")]
         self.ours = digest(*texts(sources), numbers.header())
-        beside = [*(_HERE / name for name in ("board.h", "faults.h", "mask.h", "port.h")), *sorted(_FAST.glob("*"))]
-        self.quick = digest(*texts(file for file in beside if file.is_file()), numbers.header()) if self.fast else ""
+        self.quick = digest(*texts(with_headers(_FAST.glob("*"), _HERE)), numbers.header()) if self.fast else ""
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
@@ -442,8 +442,3 @@ def compiler():
     if named:
         raise BuildError(f"CXX names {named!r}, which is not there; set CXX to a C++ compiler or unset it")
     raise BuildError("no C++ compiler was found; install g++ or clang++, or name one in the environment variable CXX")
-
-
-def texts(paths):
-    """Names and contents of files."""
-    return [part for path in paths for part in (path.name, path.read_bytes())]

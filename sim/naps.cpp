@@ -27,8 +27,8 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
     std::int64_t due = NEVER;
     if (block) {
-        // A word is answered at an edge at most; what follows the last one is no nap's.
-        due = edge + board.cpu.words() - board.cpu.answered();
+        // A word is answered at an edge at most; what follows the last one is no nap's, if it is no block write.
+        if (!board.cpu.follower(0)) due = edge + board.cpu.words() - board.cpu.answered();
     } else if ((due = board.cpu.due(edge - board.reset)) != NEVER) {
         due += board.reset;
     }

@@ -39,7 +39,7 @@ struct alignas(64) Port {
     int fiber = 0;                // number of the direction in which it sends, for the recorder
     std::unique_ptr<Faults> faults;  // of that direction; null as long as it has none
 
-    Port() : ring_(8) {}
+    Port() : symbols_(8), arrivals_(8) {}
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
@@ -61,13 +61,13 @@ struct alignas(64) Port {
 
     // Takes out the oldest symbol that has arrived.
     std::uint16_t receive() {
-        const std::uint16_t symbol = ring_[head_].symbol;
+        const std::uint16_t symbol = symbols_[head_];
         head_ = (head_ + 1) & mask_;
-        first = head_ == tail_ ? NEVER : ring_[head_].arrival;
+        first = head_ == tail_ ? NEVER : arrivals_[head_];
         if (symbol < CONTROL_BIT) {
             --plain_;
         } else if (--controls_) {
-            while (ring_[(head_ + plain_) & mask_].symbol < CONTROL_BIT) ++plain_;
+            while (symbols_[(head_ + plain_) & mask_] < CONTROL_BIT) ++plain_;
         } else {
             plain_ = level();
         }
@@ -77,24 +77,28 @@ struct alignas(64) Port {
     // Takes out so many of the oldest, which are bytes; to(symbol) gets each.
     template <typename To>
     void receive(std::uint32_t many, To to) {
-        for (std::uint32_t n = 0; n < many; ++n) to(ring_[(head_ + n) & mask_].symbol);
-        head_ = (head_ + many) & mask_;
-        plain_ -= many;
-        first = head_ == tail_ ? NEVER : ring_[head_].arrival;
+        for (std::uint32_t n = 0; n < many; ++n) to(symbols_[(head_ + n) & mask_]);
+        drop_bytes(many);
+    }
+
+    void receive(std::uint32_t many, std::uint16_t* symbols) {
+        copy(many, symbols);
+        drop_bytes(many);
     }
 
     // Takes out the bytes that arrive at so many edges, the first of which is at `time`, at most one at each; to(byte,
     // edge) gets each and the edge's number, from 0 on, and says whether it takes it: if not, that is the end.
     template <typename To>
     void receive(std::int64_t time, std::int64_t period, std::int32_t edges, To to) {
+        if (first > time + (edges - 1) * period) return;
         std::uint32_t many = 0;
         const std::uint32_t most = std::min(level(), plain_);
         for (std::int32_t edge = 0; many < most; ++many, ++edge, time += period) {
-            const Flight& flight = ring_[(head_ + many) & mask_];
-            for (; time < flight.arrival && edge < edges; ++edge) time += period;
-            if (edge >= edges || !to(flight.symbol, edge)) break;
+            const std::uint32_t place = (head_ + many) & mask_;
+            for (; time < arrivals_[place] && edge < edges; ++edge) time += period;
+            if (edge >= edges || !to(symbols_[place], edge)) break;
         }
-        receive(many, [](std::uint16_t) {});
+        drop_bytes(many);
     }
 
     // At an edge at `time`: samples the outputs and sets the inputs for the edge at `next`. Returns when a symbol that
@@ -129,8 +133,9 @@ struct alignas(64) Port {
     void send_known(std::uint32_t many) { send_known(wire_free + (many - 1) * symbol_ps, many); }
     // Whether a symbol that is sent at `time` is the next of those under way already.
     bool expects(std::int64_t time, std::uint16_t symbol) const {
-        const Flight& next = peer->ring_[(peer->tail_ - ahead) & peer->mask_];
-        return next.symbol == symbol && next.arrival == std::max(time, wire_free) + symbol_ps + delay_ps;
+        const std::uint32_t next = (peer->tail_ - ahead) & peer->mask_;
+        return peer->symbols_[next] == symbol &&
+               peer->arrivals_[next] == std::max(time, wire_free) + symbol_ps + delay_ps;
     }
 
     // Puts symbols under way that the board will send as fast as it can from its edge at `time` on. Returns when the
@@ -162,24 +167,36 @@ struct alignas(64) Port {
     // When the first symbol arrives here that is no byte; with `bytes`, the first of all. NEVER if none is under way.
     std::int64_t first_control(bool bytes) const {
         if (bytes) return first;
-        return controls_ ? ring_[(head_ + plain_) & mask_].arrival : NEVER;
+        return controls_ ? arrivals_[(head_ + plain_) & mask_] : NEVER;
     }
 
     // Copies so many of the symbols under way, from the first on.
     void copy(std::uint32_t many, std::uint16_t* symbols) const {
-        for (std::uint32_t n = 0; n < many; ++n) symbols[n] = ring_[(head_ + n) & mask_].symbol;
+        const std::uint32_t straight = std::min(many, mask_ + 1 - head_);
+        std::copy_n(&symbols_[head_], straight, symbols);
+        std::copy_n(&symbols_[0], many - straight, symbols + straight);
     }
 
-    // How many of the symbols under way are bytes that arrive one behind the other, from the first on.
-    std::uint32_t regular() const {
-        const std::uint32_t many = level();
-        if (run_ >= many) return many;
-        std::int64_t arrival = first;
-        for (std::uint32_t n = 0; n < many; ++n, arrival += symbol_ps) {
-            const Flight& flight = ring_[(head_ + n) & mask_];
-            if (flight.arrival != arrival || flight.symbol >= CONTROL_BIT) return n;
+    // How many of the symbols under way, from the first on, are bytes that arrive one behind the other, up to `until`.
+    // Two are never nearer to each other than these, unless a fault doubles or delays one.
+    std::uint32_t regular(std::int64_t until = NEVER) const {
+        if (first > until) return 0;
+        const auto most = std::min<std::int64_t>(std::min(level(), plain_), (until - first) / symbol_ps + 1);
+        const auto is_regular = [&](std::uint32_t many) {
+            return arrivals_[(head_ + many - 1) & mask_] == first + (many - 1) * symbol_ps;
+        };
+        auto many = static_cast<std::uint32_t>(most);
+        std::uint32_t least = many != 0;
+        if (peer->faults) {
+            while (least < many && is_regular(least + 1)) ++least;
+            return least;
         }
-        return many;
+        if (!many || is_regular(many)) return many;
+        while (many - least > 1) {
+            const std::uint32_t half = (least + many) / 2;
+            (is_regular(half) ? least : many) = half;
+        }
+        return least;
     }
 
     // Loses what is under way to the peer and arrives after `from`; returns how many symbols.
@@ -199,10 +216,9 @@ struct alignas(64) Port {
 
     std::uint64_t lose(std::int64_t from) {
         std::uint64_t lost = 0;
-        while (head_ != tail_ && ring_[(tail_ - 1) & mask_].arrival > from) {
+        while (head_ != tail_ && arrivals_[(tail_ - 1) & mask_] > from) {
             tail_ = (tail_ - 1) & mask_;
-            controls_ -= ring_[tail_].symbol >= CONTROL_BIT;
-            run_ -= run_ != 0;
+            controls_ -= symbols_[tail_] >= CONTROL_BIT;
             plain_ = std::min(plain_, level());
             ++lost;
         }
@@ -212,22 +228,23 @@ struct alignas(64) Port {
 
     void take_back(std::uint32_t many) {
         tail_ = (tail_ - many) & mask_;
-        run_ -= std::min(run_, many);
         plain_ = std::min(plain_, level());
         if (head_ == tail_) first = NEVER;
     }
 
-    struct Flight {
-        std::int64_t arrival;
-        std::uint16_t symbol;
-    };
+    // The oldest so many go, which are bytes.
+    void drop_bytes(std::uint32_t many) {
+        head_ = (head_ + many) & mask_;
+        plain_ -= many;
+        first = head_ == tail_ ? NEVER : arrivals_[head_];
+    }
 
     void put(std::int64_t arrival, std::uint16_t symbol) {
         const bool byte = symbol < CONTROL_BIT;
-        run_ = !byte ? 0 : ring_[(tail_ - 1) & mask_].arrival + symbol_ps == arrival ? run_ + 1 : 1;
         plain_ += byte & !controls_;
         controls_ += !byte;
-        ring_[tail_] = {arrival, symbol};
+        symbols_[tail_] = symbol;
+        arrivals_[tail_] = arrival;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -240,14 +257,15 @@ struct alignas(64) Port {
     void put(std::int64_t arrival, const std::uint16_t* symbols, std::uint32_t many) {
         if (!many) return;
         while (level() + many > mask_) grow(level());
-        run_ = run_ && ring_[(tail_ - 1) & mask_].arrival + symbol_ps == arrival ? run_ + many : many;
         if (!controls_) plain_ += many;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
         }
-        for (std::uint32_t i = 0; i < many; ++i) ring_[(tail_ + i) & mask_] = {arrival + i * symbol_ps, symbols[i]};
-        tail_ = (tail_ + many) & mask_;
+        const std::uint32_t straight = std::min(many, mask_ + 1 - tail_);
+        std::copy_n(symbols, straight, &symbols_[tail_]);
+        std::copy_n(symbols + straight, many - straight, &symbols_[0]);
+        for (; many; --many, arrival += symbol_ps, tail_ = (tail_ + 1) & mask_) arrivals_[tail_] = arrival;
     }
 
     // Symbols under way.
@@ -255,21 +273,27 @@ struct alignas(64) Port {
 
     // There is room for twice as many symbols; so many are under way.
     __attribute__((noinline)) void grow(std::uint32_t many) {
-        std::vector<Flight> larger(2 * ring_.size());
-        for (std::uint32_t i = 0; i < many; ++i) larger[i] = ring_[(head_ + i) & mask_];
+        std::vector<std::uint16_t> symbols(2 * symbols_.size());
+        std::vector<std::int64_t> arrivals(symbols.size());
+        for (std::uint32_t i = 0; i < many; ++i) {
+            symbols[i] = symbols_[(head_ + i) & mask_];
+            arrivals[i] = arrivals_[(head_ + i) & mask_];
+        }
         head_ = 0;
         tail_ = many;
         mask_ = 2 * mask_ + 1;
-        ring_.swap(larger);
+        symbols_.swap(symbols);
+        arrivals_.swap(arrivals);
     }
 
-    std::vector<Flight> ring_;  // taken out at head, put in at tail
+    // What is under way to here, and when it arrives: taken out at head, put in at tail.
+    std::vector<std::uint16_t> symbols_;
+    std::vector<std::int64_t> arrivals_;
     std::uint32_t head_ = 0;
     std::uint32_t tail_ = 0;
     std::uint32_t mask_ = 7;
     std::uint32_t controls_ = 0;  // control codes under way
     std::uint32_t plain_ = 0;     // bytes in front of the first of them, or all that are under way
-    std::uint32_t run_ = 0;       // the last so many symbols, under way or not, are bytes one behind the other
 };
 
 // Joins two ports by a pair of fibers; `first_fiber` is the number of the direction from a to b.

@@ -171,7 +171,7 @@ void Processor::begin(const Operation& operation) {
     access_ = operation;
     words_ = 1;
     if (is_block(operation.kind)) {
-        words_ = (((operation.address + operation.size + 3) & ~3u) - (operation.address & ~3u)) / 4;
+        words_ = words_of(operation);
         bytes.resize(operation.kind == Op::READ_BLOCK ? operation.size : 0);
     }
     taken_ = answered_ = 0;

@@ -94,6 +94,20 @@ class Processor {
     std::uint32_t taken() const { return taken_; }
     std::uint32_t answered() const { return answered_; }
     const Operation& access() const { return access_; }
+    // The block write number so-and-so, from 0 on, of those that follow the one under way with nothing between them;
+    // null: there are fewer. Begins the first of them at the edge at which the last word is answered.
+    const Operation* follower(std::size_t number) const {
+        const Queue& queue = queues_[level];
+        number += queue.next;
+        if (access_.kind != Op::WRITE_BLOCK || (*pins.irq && open())) return nullptr;
+        if (number >= queue.operations.size()) return nullptr;
+        const Operation& operation = queue.operations[number];
+        return operation.kind == Op::WRITE_BLOCK ? &operation : nullptr;
+    }
+    void follow() { begin(queues_[level].operations[queues_[level].next++]); }
+    static std::uint32_t words_of(const Operation& block) {
+        return (((block.address + block.size + 3) & ~3u) - (block.address & ~3u)) / 4;
+    }
     Word word(std::uint32_t number) const;
     // Takes what was read of any word of a block.
     void keep(std::uint32_t number, std::uint32_t data);

@@ -77,7 +77,8 @@ class Cab : public Napper {
     // flow() takes at least so many edges.
     static constexpr std::int32_t LEAST_FLOW = 6;
 
-    bool may_move(const Processor& cpu) const;
+    bool may_move(const Place& place) const;
+    std::uint32_t words_to_move(const Processor& cpu, bool sends) const;
     // `block`: null if the CPU moves none.
     std::int32_t flow(Port& port, BlockMover* block, Wire& wire, Edges edges);
     bool pass(Port& port, BlockMover* block, Wire& wire, std::int64_t time, std::int64_t period);

@@ -27,18 +27,17 @@ class Cab::BlockMover {
     };
 
     BlockMover(Cab& cab, Processor& cpu)
-        : cab_(cab), cpu_(cpu), words_(cpu.words()), taken_(cpu.taken()),
-          made_(cpu.answered() + cab.done_ + cab.ended_),
-          writes_(cab.pins_.write), is_data_(address() - region::DATA < region::DATA_BYTES),
-          memory_(is_data_ ? cab.data_ : cab.program_),
-          first_((address() - (is_data_ ? region::DATA : region::PROGRAM)) / 4 - cpu.answered()),
-          driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_), at_work_(cab.at_work_),
-          ended_(cab.ended_), done_(cab.done_) {}
+        : cab_(cab), cpu_(cpu), taken_(cpu.taken()), made_(cpu.answered() + cab.done_ + cab.ended_),
+          writes_(cab.pins_.write), driven_(cab.pins_.valid), held_(cab.held_.valid), spare_(cab.spare_held_),
+          at_work_(cab.at_work_), ended_(cab.ended_), done_(cab.done_) {
+        look();
+    }
 
     // At an edge, first: what the CPU does.
     void edge() {
         if (done_) cpu_.answer(cab_.read_data_);
         if (driven_ && !spare_) driven_ = ++taken_ < words_;
+        if (cpu_.answered() == words_) follow();
         asked_ = spare_ || held_;
         held_ = driven_;
         done_ = ended_;
@@ -75,7 +74,7 @@ class Cab::BlockMover {
         done_ = before;
         ended_ = last;
         spare_ = !last;
-        std::uint32_t* at = &memory_[place(made_)];
+        std::uint32_t* at = &(*memory_)[place(made_)];
         for (const std::uint32_t end = made_ + moves; made_ != end; ++made_, ++at) {
             writes_ ? void(*at = cpu_.whole(made_)) : cpu_.keep_whole(made_, *at);
         }
@@ -108,12 +107,25 @@ class Cab::BlockMover {
   private:
     void make() {
         const Processor::Word word = cpu_.word(made_);
-        if (writes_) memory_.write(place(made_), word.data, word.select);
-        cab_.word_ = writes_ ? 0 : memory_[place(made_)];
+        if (writes_) memory_->write(place(made_), word.data, word.select);
+        cab_.word_ = writes_ ? 0 : (*memory_)[place(made_)];
         ++made_;
     }
-    // Of the first word that is not answered; the words before may be in the other memory.
-    std::uint32_t address() const { return cpu_.word(cpu_.answered()).address; }
+    // The next block begins.
+    void follow() {
+        cpu_.follow();
+        taken_ = made_ = 0;
+        driven_ = true;
+        look();
+    }
+    // Where the block is, by the first word that is not answered; the words before may be in the other memory.
+    void look() {
+        const std::uint32_t address = cpu_.word(cpu_.answered()).address;
+        words_ = cpu_.words();
+        is_data_ = address - region::DATA < region::DATA_BYTES;
+        memory_ = is_data_ ? &cab_.data_ : &cab_.program_;
+        first_ = (address - (is_data_ ? region::DATA : region::PROGRAM)) / 4 - cpu_.answered();
+    }
     // Where a word is in the memory.
     std::uint32_t place(std::uint32_t number) const { return first_ + number; }
     Work work(std::uint32_t number) const {
@@ -128,12 +140,13 @@ class Cab::BlockMover {
 
     Cab& cab_;
     Processor& cpu_;
-    const std::uint32_t words_;
+    std::uint32_t words_ = 0;
     std::uint32_t taken_;
     std::uint32_t made_;  // words that the memory has had
-    const bool writes_, is_data_;
-    Memory& memory_;
-    const std::uint32_t first_;  // place(0)
+    const bool writes_;
+    bool is_data_ = false;
+    Memory* memory_ = nullptr;
+    std::uint32_t first_ = 0;  // place(0)
     bool driven_, held_, spare_, at_work_, ended_, done_;  // whether a word is there
     bool asked_ = false;  // one comes to the memory in this cycle
 };
@@ -156,12 +169,27 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
 
-    // The edges from which on fiber in and fiber out want it, and the last one at which a word was stored.
-    std::int32_t stores = in_.writer.waits ? 0 : in.next_word();
-    std::int32_t fetches = sends ? out->next_fetch() : NO_EDGE;
-    std::int32_t stored = -1;
-    BlockMover::Lost lost;
+    // Words may be stored and fetched at once before this edge, since their own edges are forgotten at the end; unless
+    // words are fetched that have just been stored.
+    constexpr std::int32_t SETTLING = 8;
+    const std::int32_t until = sends && in_.stores_at(out_.area()) ? 0 : edges.count - SETTLING;
     const unsigned cpu = block && block->is_data() ? CPU : 0;
+    BlockMover::Lost lost;
+    const auto next_store = [&] {
+        const std::int32_t words = !sends || out->is_steady() ? in.store_until(&data_[0], until) : 0;
+        if (cpu) lost.count += words;
+        return in.next_word();
+    };
+    const auto next_fetch = [&] {
+        const std::int32_t edge = out->next_fetch();
+        const std::int32_t words = out->is_steady() ? out->fetch_until(data_.words(), until) : 0;
+        if (cpu) lost.count += words;
+        return words ? out->next_fetch() : edge;
+    };
+    // The edges from which on fiber in and fiber out want it, and the last one at which a word was stored.
+    std::int32_t stores = in_.writer.waits ? 0 : next_store();
+    std::int32_t fetches = sends ? next_fetch() : NO_EDGE;
+    std::int32_t stored = -1;
     while (std::min(stores, fetches) < edges.count) {
         const std::int32_t edge = std::min(stores, fetches);
         const unsigned wants = (stores == edge ? FIBER_IN : 0) | (fetches == edge ? FIBER_OUT : 0);
@@ -170,13 +198,13 @@ std::int32_t Cab::flow(Port& port, BlockMover* block, Wire& wire, Edges edges) {
             data_.write(in_.writer.word_address, in_.writer.data, in_.writer.select);
             in_.writer.waits = false;
             stored = edge;
-            stores = in.next_word();
+            stores = next_store();
         } else if (wants & FIBER_IN) {
             ++stores;
         }
         if (given & FIBER_OUT) {
             out->fetch(data_.words(), edge);
-            fetches = out->next_fetch();
+            fetches = next_fetch();
         } else if (wants & FIBER_OUT) {
             ++fetches;
         }

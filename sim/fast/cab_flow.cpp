@@ -28,7 +28,7 @@ bool FiberIn::can_flow() const {
 
 FiberIn::Flow::Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awake)
     : in_(in), flows_(in.can_flow()), stores_(flows_ && in.state_ == State::BODY), seen_(in.visible_),
-      end_(in.tail_), emerged_(in.front_valid_ ? -1 : -2) {
+      end_(in.tail_), emerged_(in.front_valid_ ? -1 : -2), symbol_ps_(port.symbol_ps), period_(edges.period) {
     std::int32_t newest = -2;
     if (flows_) {
         for (std::uint32_t place = in.visible_; place != in.almost_; ++place) arrivals_[place - seen_] = -4;
@@ -36,7 +36,11 @@ FiberIn::Flow::Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awak
         if (in.symbol_ >= 0) put(in.symbol_, -2);
         if (symbol >= 0) put(symbol, newest = -1);
         const std::int32_t gap = awake ? NO_EDGE : GAP;
-        port.receive(edges.time + edges.period, edges.period, edges.count, [&](std::uint16_t byte, std::int32_t edge) {
+        newest = take_run(port, edges, newest, gap);
+        const std::int32_t begin = std::max(newest + 1, 0);
+        const std::int64_t time = edges.time + (begin + 1) * edges.period;
+        port.receive(time, edges.period, edges.count - begin, [&](std::uint16_t byte, std::int32_t edge) {
+            edge += begin;
             if (edge - newest > gap) return false;
             put(byte, edge);
             newest = edge;
@@ -45,6 +49,23 @@ FiberIn::Flow::Flow(FiberIn& in, Port& port, int symbol, Edges& edges, bool awak
     }
     if (!awake) edges.count = std::min(edges.count, newest + GAP);
     last_ = edges.count - 1;
+}
+
+// Takes bytes out of the port that arrive one behind the other. Returns the edge at which the newest symbol arrives.
+std::int32_t FiberIn::Flow::take_run(Port& port, const Edges& edges, std::int32_t newest, std::int32_t gap) {
+    const std::int64_t begin = edges.time + period_;
+    const std::uint32_t many = port.regular(begin + (edges.count - 1) * period_);
+    if (!many) return newest;
+    run_ = end_;
+    run_late_ = port.first - begin;
+    // Behind one that came late others may wait, of which one comes at an edge.
+    if (run_late_ <= -period_ || run_edge(0) - newest > gap || symbol_ps_ > gap * period_) return newest;
+    run_length_ = many;
+    const std::uint32_t straight = std::min(many, RING - end_ % RING);
+    port.receive(straight, &in_.ring_[end_ % RING]);
+    port.receive(many - straight, &in_.ring_[0]);
+    end_ += many;
+    return run_edge(many - 1);
 }
 
 // A byte comes out of the queue.
@@ -72,18 +93,38 @@ std::int32_t FiberIn::Flow::next_word() {
     }
 }
 
+// Takes four bytes out of the queue.
+std::uint32_t FiberIn::Flow::take_word() {
+    std::uint32_t word = 0;
+    for (std::uint32_t n = 0; n < 4; ++n) word = word << 8 | in_.ring_[(in_.head_ + n) % RING];
+    in_.head_ += 4;
+    return word;
+}
+
 // next_word() for four bytes that come out of the queue and are a whole word. Returns whether there are so many.
 bool FiberIn::Flow::store_word() {
     if (end_ - in_.head_ < 4) return false;
     const std::int32_t edge = std::max(arrival(in_.head_ + 3) + DELAY, emerged_ + 4);
     if (edge >= last_) return false;
-    std::uint32_t word = 0;
-    for (std::uint32_t n = 0; n < 4; ++n) word = word << 8 | in_.ring_[(in_.head_ + n) % RING];
     emerged_ = edge;
-    in_.head_ += 4;
     in_.stored_ += 4;
-    in_.writer.put_word(in_.emerge_word(word));
+    in_.writer.put_word(in_.emerge_word(take_word()));
     return true;
+}
+
+std::int32_t FiberIn::Flow::store_until(std::uint32_t* memory, std::int32_t until) {
+    if (!stores_ || in_.front_valid_ || !in_.writer.at_word() || emerged_ + 7 > until) return 0;
+    // The place behind the last byte that leaves the queue in time: one does at an edge, each DELAY behind its arrival.
+    std::uint32_t end = end_;
+    while (end != in_.head_ && arrival(end - 1) + DELAY + 2 >= until) --end;
+    const std::int32_t words = std::min(as_edges(end - in_.head_), until - 3 - emerged_) / 4;
+    if (words <= 0) return 0;
+    memory += in_.writer.next_word();
+    for (std::int32_t n = 0; n < words; ++n) memory[n] = in_.emerge_word(take_word());
+    in_.stored_ += 4 * static_cast<std::uint32_t>(words);
+    emerged_ = std::max(arrival(in_.head_ - 1) + DELAY, emerged_ + 4 * words);
+    in_.writer.pass(static_cast<std::uint32_t>(words));
+    return words;
 }
 
 int FiberIn::Flow::leave() {
@@ -140,16 +181,25 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
     }
     if (out.entries_.level()) {
         // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
-        // and no more than the queue of items has room for.
+        // and items leave whose places they take, a byte at an edge at most.
+        const unsigned level = out.items_.level();
         const std::int32_t words = as_edges((out.address_ & 3) + out.remaining_ + 3) / 4;
-        const std::int32_t room = as_edges(AHEAD - out.items_.level());
-        edges = std::min(edges, std::max(2 * (words - 1), 4 * (words - 2 - room)));
+        const std::int32_t behind = words - as_edges(AHEAD - level) - 1;  // of these items, but for the one at work
+        const std::int32_t lined_up = std::min(behind, as_edges(level));
+        // A byte of each item at least; if that is too few edges, all bytes are counted.
+        std::int32_t leaving = behind < 0 ? 0 : 1 + lined_up + 4 * (behind - lined_up);
+        if (leaving < edges) {
+            leaving += as_edges(out.item_.bytes()) - 1;
+            for (std::int32_t n = 0; n < lined_up; ++n) leaving += as_edges(out.items_.at(n).bytes()) - 1;
+        }
+        edges = std::min(edges, std::max(2 * (words - 1), leaving));
     }
     return std::min(edges, as_edges(bytes) - 1);
 }
 
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
-    : out_(out), port_(port), edges_(edges), passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
+    : out_(out), port_(port), edges_(edges), spaced_(4 * port.symbol_ps >= 5 * edges.period),
+      passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
       fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
       newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
     for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;
@@ -165,7 +215,10 @@ void FiberOut::Flow::Fiber::take(unsigned symbols, std::int64_t symbol_ps, std::
     count += symbols;
     next_edge += static_cast<std::int32_t>(symbols);
     next_time += symbols * period;
-    for (; next_time < last_start; ++next_edge) next_time += period;
+    if (next_time >= last_start) return;
+    const std::int64_t edges = (last_start - next_time + period - 1) / period;
+    next_edge += static_cast<std::int32_t>(edges);
+    next_time += edges * period;
 }
 
 // When the last byte of the item at work leaves it: one does at the edge behind that at which a symbol is taken.
@@ -193,10 +246,7 @@ void FiberOut::Flow::push(unsigned bytes) {
     Item& item = out_.item_;
     out_.progress_ = (out_.progress_ + bytes) & LENGTH_MASK;
     if (bytes == 4) {
-        out_.crc_.add_word(item.word);
-        out_.sum_.add_word(item.word);
-        older_ = item.word >> 8 & 0xFF;
-        newest_ = item.word & 0xFF;
+        push_word(item.word);
         item.first += 4;
         return;
     }
@@ -228,6 +278,34 @@ std::int32_t FiberOut::Flow::next_fetch() {
     if (out_.state_ != State::READ) return NO_EDGE;
     if (out_.items_.level() < AHEAD) return free_ < edges_.count ? free_ : NO_EDGE;
     return empty_ < edges_.count - 1 ? empty_ + 1 : NO_EDGE;
+}
+
+std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32_t until) {
+    if (!is_full() || out_.special_ || out_.address_ & 3 || empty_ >= until) return 0;
+    for (unsigned n = 0; n < AHEAD; ++n) {
+        if (out_.items_.at(n).bytes() != 4) return 0;
+    }
+    // One when the item at work leaves, others as the fiber takes what follows it.
+    const std::int64_t left = (until - 3 - fiber_.next_edge) * edges_.period - port_.symbol_ps;
+    if (left < 0) return 0;
+    const std::uint32_t words =
+        std::min(1 + static_cast<std::uint32_t>(left / (4 * port_.symbol_ps)), (out_.remaining_ - 1) / 4);
+    if (!words) return 0;
+    fiber_.take(4 * (words - 1), port_.symbol_ps, edges_.period);
+    push(part_);
+    // What follows the item at work: the words of the items, then those of the area.
+    auto& items = out_.items_;
+    const std::uint32_t* const area = memory + out_.address_ / 4;
+    const auto word = [&](std::uint32_t n) { return n < AHEAD ? items.at(n).word : area[n - AHEAD]; };
+    for (std::uint32_t n = 0; n + 1 < words; ++n) push_word(word(n));
+    out_.item_ = items.front();
+    out_.item_.word = word(words - 1);
+    for (unsigned n = 0; n < AHEAD; ++n) items.at(n).word = word(words + n);
+    out_.progress_ = (out_.progress_ + 4 * (words - 1)) & LENGTH_MASK;
+    out_.address_ += 4 * words;
+    out_.remaining_ -= 4 * words;
+    find_last();
+    return as_edges(words);
 }
 
 bool FiberOut::Flow::leave() {

@@ -10,11 +10,6 @@ namespace nectar::fast {
 
 namespace {
 
-// Where the words of the CPU's block access go that it has had no answer to; addresses are the bus's.
-Place rest_of(const Processor& cpu) {
-    return {cpu.word(cpu.answered()).address, 4 * (cpu.words() - cpu.answered())};
-}
-
 bool within(const Place& place, std::uint32_t base, std::uint32_t bytes) {
     return place.address >= base && place.address - base + place.length <= bytes;
 }
@@ -24,7 +19,7 @@ bool within(const Place& place, std::uint32_t base, std::uint32_t bytes) {
 Cab::Rest Cab::rest(const Processor& cpu) const {
     if (!timers_.rests() || held_.rst || pins_.rst || vme_) return {};
     const bool block = cpu.moves_block();
-    if (block ? !may_move(cpu) : !streams_ || held_.valid) return {};
+    if (block ? resetting_ || settling_ || write_.address || read_ : !streams_ || held_.valid) return {};
     if ((held_.rx_valid && held_.rx_payload >= CONTROL_BIT) || (pins_.rx_valid && pins_.rx_payload >= CONTROL_BIT)) {
         return {};
     }
@@ -35,17 +30,27 @@ Cab::Rest Cab::rest(const Processor& cpu) const {
     if (!rest.takes_bytes && (held_.rx_valid | pins_.rx_valid)) return {};
     // An area may not be read while a packet is stored in it, or a block written.
     if (rest.sends && in_.stores_at(out_.area())) return {};
-    if (block && rest.sends && pins_.write) {
-        const Place place = rest_of(cpu);
-        if (out_.area().meets({place.address - region::DATA, place.length})) return {};
-    }
+    if (block) rest.edges = std::min<std::int64_t>(rest.edges, words_to_move(cpu, rest.sends));
     return rest;
 }
 
-// Whether the words of the CPU's block access are all that is on the bus, and nothing else comes of them.
-bool Cab::may_move(const Processor& cpu) const {
-    if (resetting_ || settling_ || write_.address || read_) return false;
-    const Place place = rest_of(cpu);
+// How many words the CPU moves next, of its block access and of block writes that follow, while nothing else comes of
+// them; addresses are the bus's. At an edge one is answered at most.
+std::uint32_t Cab::words_to_move(const Processor& cpu, bool sends) const {
+    Place place{cpu.word(cpu.answered()).address, 4 * (cpu.words() - cpu.answered())};
+    std::uint32_t words = 0;
+    for (std::size_t number = 0;; ++number) {
+        const bool is_sent = sends && pins_.write && out_.area().meets({place.address - region::DATA, place.length});
+        if (is_sent || !may_move(place)) return words;
+        words += place.length / 4;
+        const Operation* const next = cpu.follower(number);
+        if (!next) return words;
+        place = {next->address & ~3u, 4 * Processor::words_of(*next)};
+    }
+}
+
+// Whether the CPU has the right to all words of a block.
+bool Cab::may_move(const Place& place) const {
     if (!within(place, region::DATA, region::DATA_BYTES) && !within(place, region::PROGRAM, region::PROGRAM_BYTES)) {
         return false;
     }
@@ -103,15 +108,20 @@ std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols,
     }
     if (!special_ && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
         const std::uint32_t end = address_ + std::max(remaining_, 4u) - 4;
-        for (std::uint32_t at = address_; at < end && count < most; at = (at | 3) + 1) {
-            if (!(at & 3) && at + 4 <= end && count + 4 <= most) {
-                const std::uint32_t word = memory[at / 4];
-                for (unsigned lane = 0; lane < 4; ++lane) symbols[count + lane] = word >> (24 - 8 * lane) & 0xFF;
-                count += 4;
-            } else {
-                add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
-            }
+        const auto add_part = [&](std::uint32_t at) {
+            if (at < end) add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
+        };
+        std::uint32_t at = address_;
+        if (at & 3) {
+            add_part(at);
+            at = (at | 3) + 1;
         }
+        std::size_t words = at < end && count < most ? std::min<std::size_t>(end - at, most - count) / 4 : 0;
+        for (; words; --words, at += 4, count += 4) {
+            const std::uint32_t word = memory[at / 4];
+            for (unsigned lane = 0; lane < 4; ++lane) symbols[count + lane] = word >> (24 - 8 * lane) & 0xFF;
+        }
+        add_part(at);
     }
     return count > KEPT ? count - KEPT : 0;
 }

@@ -40,6 +40,7 @@ class List {
     bool full() const { return level_ == N; }
     const T& front() const { return at_[head_]; }
     const T& at(unsigned n) const { return at_[(head_ + n) % N]; }
+    T& at(unsigned n) { return at_[(head_ + n) % N]; }
     void pop() {
         head_ = head_ + 1 == N ? 0 : head_ + 1;
         --level_;

@@ -104,11 +104,17 @@ class RxWriter {
         word_ = word;
         select_ = 0xF;
         move_on(address_);
-        address_ += 4;
-        remaining_ -= 4;
+        pass(1);
+    }
+    // So many words are in the memory.
+    void pass(std::uint32_t words) {
+        address_ += 4 * words;
+        remaining_ -= 4 * words;
     }
     // The next four bytes are a word that does not fill the area.
     bool at_word() const { return !select_ && !(address_ & 3) && remaining_ > 4; }
+    // Where that word enters the memory.
+    std::uint32_t next_word() const { return address_ / 4; }
     // Bytes that the area at work has room for.
     std::uint32_t room() const { return remaining_; }
 

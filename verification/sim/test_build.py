@@ -144,6 +144,20 @@ def test_a_changed_core_is_all_that_is_compiled_again(built, monkeypatch):
     assert compiled(built) == [*CORE, "kinds.cpp", "link"]
 
 
+@pytest.mark.parametrize("name, included", [("processor.h", True), ("recorder.h", True), ("vme.h", False)])
+def test_a_changed_header_compiles_fast_boards_again_that_include_it(place, monkeypatch, name, included):
+    copy = place / "sim"
+    shutil.copytree(build._HERE, copy)
+    monkeypatch.setattr(build, "_HERE", copy)
+    monkeypatch.setattr(build, "_FAST", copy / "fast")
+    build.library({}, fast=["cab"])
+    (place / "log").unlink()
+    (copy / name).write_text((copy / name).read_text() + "// changed\n")
+    build.library({}, fast=["cab"])
+    assert ("fast_unit0.cpp" in compiled(place)) is included
+    assert CORE[0] in compiled(place)
+
+
 def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
     before = library()
     (built / "log").unlink()

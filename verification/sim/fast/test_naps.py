@@ -149,7 +149,50 @@ class Meddler(Station):
             self._write("RX_RELEASE", 0)
 
 
-def meddled(topology, seed, **options):
+class BlockWriter(Meddler):
+    """A Meddler that also writes blocks one behind the other: to both memories, to pages that are refused, and where a
+    packet is sent from."""
+
+    async def _meddle(self):
+        rng, door = self.rng, self.door
+        if rng.randrange(2):
+            await super()._meddle()
+            return
+        in_domain = not rng.randrange(3)
+        door.supervise(not in_domain)
+        bases = _GUARDED if in_domain else [*[DATA + 0x18000] * 5, *[_PROGRAM.base + 0x1000] * 3, DATA, _BUFFER]
+        for _ in range(rng.randrange(2, 7)):
+            at = rng.choice(bases) + rng.randrange(3000 if in_domain else 1000)
+            door.write_block(at, rng.randbytes(rng.choice((1, 5, 40, 256, 256, 600))))
+        door.supervise(True)
+        if in_domain or rng.randrange(2):
+            try:
+                self.seen.append(await door.read_block(DATA + 0x18000, 700))
+            except BusError as error:
+                self.seen.append((error.address, error.write))
+
+
+class Trespasser(Station):
+    """Writes blocks one behind the other, of which the third is refused."""
+
+    async def _main(self):
+        base = _GUARDED[0]
+        self.door.write_block(REGIONS["protection"].base + PAGES + (base >> PAGE_BITS), bytes((3, 3, 0, 3)))
+        self._write("DOMAINS_ON", 2)
+        self._write("DOMAIN", 1)
+        for size in range(20, 400, 20):
+            self.door.supervise(False)
+            for page in (0, 1, 2, 3, 3):
+                self.door.write_block(base + (page << PAGE_BITS), bytes([size % 256]) * size)
+            try:
+                await self.door.read(base)
+            except BusError as error:
+                self.received.append((error.address, error.write, await self.door.now()))
+            self.door.supervise(True)
+            self.received.append(await self.door.read_block(base, 4 << PAGE_BITS))
+
+
+def meddled(topology, seed, meddler=Meddler, **options):
     """What software has seen of a run with a Meddler at each CAB, and how many symbols had gone over each fiber at some
     times; then edges at which CABs have napped, and at how many each was evaluated. Boards are reset, and faults come
     and go."""
@@ -159,7 +202,7 @@ def meddled(topology, seed, **options):
     routes = routes_to_others(topology, rng) if topology.hubs else ((name, []) for name in topology.cabs)
     for name, route in routes:
         packets = [rng.randbytes(rng.randrange(16, 1000)) for _ in range(4)]
-        stations.append(Meddler(machine, name, route, packets, seeds.rng(rng.random())))
+        stations.append(meddler(machine, name, route, packets, seeds.rng(rng.random())))
     engine = machine.engine
     symbols = []
     for time in range(100_000_000, 800_000_000, 90_000_001):
@@ -210,6 +253,30 @@ def test_what_has_differed_is_the_same(name, number):
     meddled_asleep_and_awake(load(name), (name, number))
 
 
+@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("name", ["hub:4", "figure7"])
+def test_block_writes_one_behind_the_other_are_the_same(name, number):
+    naps, napped = meddled_asleep_and_awake(load(name), ("blocks", name, number), meddler=BlockWriter)
+    assert napped > 1000
+
+
+def test_a_block_write_that_is_refused_behind_others_is_the_same():
+    topology = Topology("fiber").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
+
+    def seen(**options):
+        machine = EngineMachine(topology, boards="fast", **options)
+        station = Trespasser(machine, "CAB1", [])
+        run(machine, 10_000_000_000)
+        napped = machine.engine.napped("CAB1")
+        machine.close()
+        return station.received, napped
+
+    naps, napped = seen()
+    awake, none = seen(recorder=Recorder(groups=EventGroup.SYMBOLS))
+    assert naps == awake and len(naps) == 2 * len(range(20, 400, 20))
+    assert none == 0 and napped > 1000
+
+
 @pytest.mark.parametrize(
     "periods",
     [
@@ -224,6 +291,12 @@ def test_naps_with_other_clocks_are_the_same(periods):
     for number in range(4):
         total += meddled_asleep_and_awake(load("hub:4"), ("clocks", number), profile=Profile("other", **periods))[1]
     assert total > 1000
+
+
+def test_a_word_that_waits_where_each_cycle_has_a_symbol_is_the_same():
+    """The next one is wanted as soon as it has been fetched, while a block is moved."""
+    profile = Profile("other", cab_period_ps=80_000)
+    meddled_asleep_and_awake(load("hub:4"), ("eq", 34), meddler=BlockWriter, profile=profile)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +321,47 @@ def test_naps_of_two_cabs_on_one_fiber_are_the_same():
         total += napped
         received += [packets for _, packets in naps[1]]
     assert total > 10_000 and any(received)
+
+
+class Lister(Station):
+    """Sends packets of many areas, and reads how much is left of the list, each time a cycle later."""
+
+    async def _main(self):
+        self.door.attach(self._interrupt)
+        self._write("IRQ_ENABLE", 1 << Irq.SENT)
+        area, begin = REG["TX_AREA"], DATA
+        self.door.write_block(begin, bytes(range(250)) * 40)
+        lists = [300, 3, 1, 2, 1, 1, 2, 1, 1, 2, 120, *[1] * 8], [300, 90, 120]
+        for number, _ in enumerate(self.packets):
+            for place, length in enumerate(lists[number % 2]):
+                self._write("TX_ADDRESS", begin + 500 * place + place % 4)
+                flags = (place == 0) * area.start.mask
+                self._write("TX_AREA", area.length.put(length) | flags)
+            self._write("TX_AREA", area.length.put(4) | area.end.mask | area.notify.mask)
+            self.door.spend(101 + number)
+            self.received.append(await self.door.read(REG["TX_STATUS"].address))
+            while self._sent <= number:
+                await self.door.wait()
+
+
+@pytest.mark.parametrize("symbol_ps", [80_000, 62_500])
+def test_the_list_of_what_is_sent_is_the_same(symbol_ps):
+    """A nap ends before the next area begins, however short the pieces are that leave in the meantime."""
+    topology = Topology("fiber").cab("CAB1").cab("CAB2").fiber("CAB1", "CAB2")
+
+    def statuses(**options):
+        profile = Profile("other", symbol_ps=symbol_ps)
+        machine = EngineMachine(topology, boards="fast", profile=profile, **options)
+        station, other = Lister(machine, "CAB1", [], [b""] * 240), Station(machine, "CAB2", [])
+        run(machine, 12_000_000_000)
+        napped = machine.engine.napped("CAB1")
+        machine.close()
+        return station.received, other.received, napped
+
+    *naps, napped = statuses()
+    *awake, none = statuses(recorder=Recorder(groups=EventGroup.SYMBOLS))
+    assert naps == awake and len(naps[0]) == 240 and len(naps[1]) > 100
+    assert none == 0 and napped > 10_000
 
 
 @pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
@@ -278,3 +392,4 @@ def test_many_programs_that_meddle_are_the_same(name):
     topology = load(name)
     for number in range(200):
         meddled_asleep_and_awake(topology, (name, number))
+        meddled_asleep_and_awake(topology, ("blocks", name, number), meddler=BlockWriter)
