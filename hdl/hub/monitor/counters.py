@@ -262,10 +262,10 @@ class PortCounters(HubPart):
         The copy is written a cycle late. Its block RAM takes most of a cycle, so what it gives goes straight into a
         register. What is written to the place that is looked at goes past it."""
         look = Signal(len(look_port.addr), reset_less=True)
-        given, written_1, written_2 = (
-            Signal(COUNTER_BITS, name=name, reset_less=True) for name in ("given", "written_1", "written_2")
-        )
-        past, hidden = Signal(2), Signal(3)
+        given = Signal(COUNTER_BITS, reset_less=True)
+        written = [Signal(COUNTER_BITS, name=f"written_{k}", reset_less=True) for k in (1, 2)]
+        past = Signal(2)
+        hidden = Signal(3)
         m.d.sync += [
             copy_port.addr.eq(write_port.addr),
             copy_port.data.eq(write_port.data),
@@ -273,10 +273,10 @@ class PortCounters(HubPart):
             look.eq(Cat(self.counter, self.port)),
             past.eq(Cat(copy_port.en & (copy_port.addr == look), past)),
             hidden.eq(Cat(s.dirty.bit_select(self.port, 1), hidden)),
-            Cat(written_1, written_2).eq(Cat(copy_port.data, written_1)),
+            Cat(written).eq(Cat(copy_port.data, written[0])),
             given.eq(look_port.data),
         ]
         m.d.comb += [
             look_port.addr.eq(look),
-            self.value.eq(Mux(hidden[2], 0, Mux(past[1], written_2, given))),
+            self.value.eq(Mux(hidden[2], 0, Mux(past[1], written[1], given))),
         ]
