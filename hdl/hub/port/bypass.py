@@ -66,7 +66,7 @@ class Bypass(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # Whether an entry begins a command, and bit 8 of the symbol that it passes on, are kept beside it (3 LUTs and 4
+        # Whether an entry begins a command, and bit 8 of the symbol that it passes on, are kept beside it (4
         # flip-flops each): head and crossbar need to know them early in a cycle.
         places = Places(SYMBOL_BITS + 2, BYPASS_ROOM)
         fetched = Signal(SYMBOL_BITS, reset_less=True)  # what the block RAM has given
