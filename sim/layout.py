@@ -39,10 +39,10 @@ def layout(topology):
     hubs = list(topology.hubs)
     far = [distances(topology, hub) for hub in hubs]
     apart = [[row.get(hub, len(hubs)) for hub in hubs] for row in far]
-    result = _apart(_turned(topology, dict(zip(hubs, _spread(_scaled(apart), apart))))) if hubs else {}
+    result = _part_hubs(_turned(topology, dict(zip(hubs, _spread(_scaled(apart), apart))))) if hubs else {}
     for hub, (x, y) in list(result.items()):
         _around(topology, hub, x, y, result)
-    _part(topology, result)
+    _part_cabs(topology, result)
     for number, cab in enumerate(cab for cab in topology.cabs if cab not in result):
         result[cab] = (float(number), 0.0)  # joined to another CAB
     return result
@@ -120,7 +120,7 @@ def _turned(topology, places):
     return {hub: (left * x, up * y) for hub, (x, y) in turned.items()}
 
 
-def _apart(places):
+def _part_hubs(places):
     """The places with HUBs moved that stand on each other: each pair by what is missing, level or upright, whichever is
     less."""
     names = list(places)
@@ -172,7 +172,7 @@ def _clear(name, place, places):
     )
 
 
-def _part(topology, places):
+def _part_cabs(topology, places):
     """Moves each CAB that stands on another board around its HUB, to the nearest free place or else the freest."""
     for cab in topology.cabs:
         if cab not in places or _clear(cab, places[cab], places) >= 1:

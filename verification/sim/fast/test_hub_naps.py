@@ -6,13 +6,12 @@ Specification: docs/naps.md."""
 import pytest
 
 from nectar.hdl.cab.addresses import REG
-from nectar.hdl.host.events import EventGroup
 from nectar.hdl.hub.commands import Op
 from nectar.hdl.link.symbol import ANY_HUB
-from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology, load
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.verification import seeds
+from nectar.verification.sim.fast.asleep import asleep_and_awake
 from nectar.verification.sim.traffic import DATA, Station, routes_to_others, run
 
 
@@ -120,10 +119,7 @@ class Ruler(Teller):
 def test_hubs_through_which_bytes_flow_nap_and_everything_is_the_same(name):
     total = []
     for number in range(30):
-        naps, napped = streamed(name, number)
-        awake, none = streamed(name, number, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake
-        assert not any(none)
+        _, napped = asleep_and_awake(streamed, name, number)
         total.append(napped)
     assert all(sum(of_hub) > 500 for of_hub in zip(*total, strict=True))
 
@@ -147,15 +143,13 @@ def test_hubs_with_full_queues_do_the_same():
         ]
         run(machine, 900_000_000)
         seen = machine.engine.symbols(), [station.received for station in stations]
-        napped = machine.engine.napped("HUB1")
+        napped = [machine.engine.napped("HUB1")]
         machine.close()
         return seen, napped
 
     total = 0
     for number in range(20):
-        naps, napped = flooded(number)
-        awake, _ = flooded(number, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake
+        _, (napped,) = asleep_and_awake(flooded, number)
         total += napped
     assert total > 1000
 
@@ -205,15 +199,13 @@ def test_streams_with_pauses_on_long_fibers_are_the_same():
             machine.plan(time + rng.randrange(4_000_000), lambda: symbols.append(machine.engine.symbols()))
         run(machine, 800_000_000)
         seen = symbols, machine.engine.symbols(), [station.received for station in stations]
-        napped = machine.engine.napped("HUB1")
+        napped = [machine.engine.napped("HUB1")]
         machine.close()
         return seen, napped
 
     total, received = 0, 0
     for number in range(20):
-        naps, napped = halted(number)
-        awake, _ = halted(number, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake
+        naps, (napped,) = asleep_and_awake(halted, number)
         total += napped
         received += sum(map(len, naps[-1]))
     assert total > 1000 and received > 100
@@ -223,9 +215,7 @@ def test_a_watchdog_finds_what_stands_still_while_bytes_flow():
     """What the watchdog ends, it ends in the same cycle whether the HUB naps or not."""
     total, ended = 0, 0
     for number in range(20):
-        naps, napped = streamed("hub:4", number, Watcher)
-        awake, _ = streamed("hub:4", number, Watcher, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake
+        naps, napped = asleep_and_awake(streamed, "hub:4", number, Watcher)
         total += sum(napped)
         answers = [reply & 0xFF for reply in naps[1][-1][1] if reply >> 16 & 0xFF == Op.STATUS_OUTPUT]
         ended += any(answers) and not answers[-1]
@@ -237,9 +227,7 @@ def test_commands_to_hubs_through_which_bytes_flow_do_the_same(name):
     """Ports are disabled, reset, looped back, and asked about while bytes flow through them."""
     total = 0
     for number in range(20):
-        naps, napped = streamed(name, number, Ruler)
-        awake, _ = streamed(name, number, Ruler, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake
+        naps, napped = asleep_and_awake(streamed, name, number, Ruler)
         assert any(naps[1][-1][1])
         total += sum(napped)
     assert total > 1000
@@ -250,6 +238,4 @@ def test_commands_to_hubs_through_which_bytes_flow_do_the_same(name):
 @pytest.mark.parametrize("name", ["chain:3", "mesh:2x2x2", "hub:16", "torus:2x2", "figure7"])
 def test_many_streams_are_the_same(name, last):
     for number in range(200):
-        naps, _ = streamed(name, number, last)
-        awake, _ = streamed(name, number, last, recorder=Recorder(groups=EventGroup.SYMBOLS))
-        assert naps == awake, number
+        asleep_and_awake(streamed, name, number, last)

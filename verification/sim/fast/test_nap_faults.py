@@ -4,14 +4,13 @@ naps.
 Specification: docs/naps.md."""
 
 from nectar.hdl.cab.addresses import REG, Irq
-from nectar.hdl.host.events import EventGroup
 from nectar.sim.profile import Profile
-from nectar.sim.recorder import Recorder
 from nectar.sim.topology import Topology
 from nectar.software.backends.engine.machine import EngineMachine
 from nectar.software.faults import Fault
 from nectar.verification import seeds
-from nectar.verification.sim.traffic import Station, run
+from nectar.verification.sim.fast.asleep import asleep_and_awake, finish
+from nectar.verification.sim.traffic import Station
 
 
 def test_bytes_that_come_twice_or_not_at_all_are_the_same():
@@ -27,15 +26,11 @@ def test_bytes_that_come_twice_or_not_at_all_are_the_same():
         other = Station(machine, "CAB2", [])
         for key, effect in enumerate(("doubled", "lost")):
             machine.fault(("CAB1", "HUB1.P0"), Fault("*", effect, kind="data", rate=0.02), key, 0, None)
-        run(machine, 3_000_000_000)
-        napped = machine.engine.napped("HUB1")
-        machine.close()
+        napped = finish(machine, 3_000_000_000, "HUB1")
         return other.received, napped
 
-    naps, napped = received()
-    awake, none = received(recorder=Recorder(groups=EventGroup.SYMBOLS))
-    assert naps == awake and len(naps) > 4
-    assert none == 0 and napped > 1000
+    packets, (napped,) = asleep_and_awake(received)
+    assert len(packets) > 4 and napped > 1000
 
 
 class Counter(Station):
@@ -61,11 +56,8 @@ def test_bytes_that_wait_behind_a_late_one_are_the_same():
         for begin in range(50_000_000, 600_000_000, 50_000_000):
             fault = Fault("*", "delay", delay_ps=400_000)
             machine.fault(("CAB1", "CAB2"), fault, 0, begin, begin + 1_000_000)
-        run(machine, 1_000_000_000)
-        napped = machine.engine.napped("CAB2")
-        machine.close()
+        napped = finish(machine, 1_000_000_000, "CAB2")
         return other.received, napped
 
-    naps, napped = counts()
-    awake, none = counts(recorder=Recorder(groups=EventGroup.SYMBOLS))
-    assert naps == awake and napped > 1000 and none == 0
+    seen, (napped,) = asleep_and_awake(counts)
+    assert len(seen) > 100 and napped > 1000

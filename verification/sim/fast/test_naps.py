@@ -21,6 +21,7 @@ from nectar.software.door import BusError
 from nectar.software.faults import Fault
 from nectar.verification import seeds
 from nectar.verification.benchmarks import workloads
+from nectar.verification.sim.fast.asleep import asleep_and_awake, finish
 from nectar.verification.sim.traffic import DATA, Station, routes_to_others, run
 
 _PROGRAM = REGIONS["program"]
@@ -266,15 +267,11 @@ def test_a_block_write_that_is_refused_behind_others_is_the_same():
     def seen(**options):
         machine = EngineMachine(topology, boards="fast", **options)
         station = Trespasser(machine, "CAB1", [])
-        run(machine, 10_000_000_000)
-        napped = machine.engine.napped("CAB1")
-        machine.close()
+        napped = finish(machine, 10_000_000_000, "CAB1")
         return station.received, napped
 
-    naps, napped = seen()
-    awake, none = seen(recorder=Recorder(groups=EventGroup.SYMBOLS))
-    assert naps == awake and len(naps) == 2 * len(range(20, 400, 20))
-    assert none == 0 and napped > 1000
+    errors, (napped,) = asleep_and_awake(seen)
+    assert len(errors) == 2 * len(range(20, 400, 20)) and napped > 1000
 
 
 @pytest.mark.parametrize(
@@ -353,15 +350,11 @@ def test_the_list_of_what_is_sent_is_the_same(symbol_ps):
         profile = Profile("other", symbol_ps=symbol_ps)
         machine = EngineMachine(topology, boards="fast", profile=profile, **options)
         station, other = Lister(machine, "CAB1", [], [b""] * 240), Station(machine, "CAB2", [])
-        run(machine, 12_000_000_000)
-        napped = machine.engine.napped("CAB1")
-        machine.close()
-        return station.received, other.received, napped
+        napped = finish(machine, 12_000_000_000, "CAB1")
+        return (station.received, other.received), napped
 
-    *naps, napped = statuses()
-    *awake, none = statuses(recorder=Recorder(groups=EventGroup.SYMBOLS))
-    assert naps == awake and len(naps[0]) == 240 and len(naps[1]) > 100
-    assert none == 0 and napped > 10_000
+    (told, packets), (napped,) = asleep_and_awake(statuses)
+    assert len(told) == 240 and len(packets) > 100 and napped > 10_000
 
 
 @pytest.mark.parametrize("size", [100, workloads.MAX_DATA])
