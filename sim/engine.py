@@ -149,7 +149,7 @@ class Engine:
             raise ValueError(
                 f"a window of waveforms begins at 0 or later and ends after it begins, not {begin} to {end} ps"
             )
-        self._library = library = machine.library(topology, profile, self._kinds)
+        self._library = library = machine.library(topology, profile, self._kinds, waves is not None)
         self._handle = library.nectar_new(sleep)
         try:
             self._wire(machine, topology, profile, nodes, recorded)

@@ -1,8 +1,6 @@
 #include "rtl.h"
 
-#include "engine.h"
 #include "verilated.h"
-#include "waves.h"
 
 namespace nectar {
 
@@ -23,7 +21,7 @@ class Contexts : public Rtl {
 
     std::unique_ptr<Recording> record(const char* path, std::vector<Board*> boards, std::int64_t begin,
                                       std::int64_t end, std::int64_t limit) override {
-        return std::make_unique<Waves>(path, contexts_[true], std::move(boards), begin, end, limit);
+        return make_waves(path, contexts_[true], std::move(boards), begin, end, limit);
     }
 
   private:

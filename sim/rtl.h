@@ -1,5 +1,5 @@
-// What the boards that Verilator has made need besides themselves: contexts, and waveforms. A library without such
-// boards has none of it (no_rtl.cpp), and is built without Verilator.
+// What the boards that Verilator has made need besides themselves: contexts, and waveforms if they are asked for. A
+// library without such boards has none of it (no_rtl.cpp), and is built without Verilator.
 #pragma once
 
 #include <cstdint>
@@ -49,5 +49,9 @@ class Rtl {
 
 // Null in a library without boards of Verilator's.
 std::unique_ptr<Rtl> make_rtl();
+
+// What Rtl::record gives; null in a library without waveforms (no_waves.cpp).
+std::unique_ptr<Recording> make_waves(const char* path, VerilatedContext& context, std::vector<Board*> boards,
+                                      std::int64_t begin, std::int64_t end, std::int64_t limit);
 
 }  // namespace nectar

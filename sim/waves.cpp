@@ -111,4 +111,9 @@ int Waves::close() {
     return writer_.error;
 }
 
+std::unique_ptr<Recording> make_waves(const char* path, VerilatedContext& context, std::vector<Board*> boards,
+                                      std::int64_t begin, std::int64_t end, std::int64_t limit) {
+    return std::make_unique<Waves>(path, context, std::move(boards), begin, end, limit);
+}
+
 }  // namespace nectar

@@ -166,14 +166,15 @@ def _kinds(topology, profile, nodes=(), boards="rtl", rtl=()):
     return dict.fromkeys(topology.computers, f"node{topology.dimensions}")
 
 
-def _library_of(topology, profile, kinds):
-    return _library(directory(), topology.dimensions)
+def _library_of(topology, profile, kinds, waves=False):
+    return _library(directory(), topology.dimensions, waves)
 
 
 @functools.cache
-def _library(_, dimensions):
+def _library(_, dimensions, waves):
     """The library with this board; the first argument tells caches apart."""
-    return core.load(build.library({f"node{dimensions}": ("node", str(dimensions), str(MEMORY_BYTES))}))
+    boards = {f"node{dimensions}": ("node", str(dimensions), str(MEMORY_BYTES))}
+    return core.load(build.library(boards, waves=waves))
 
 
 def _memory(topology):

@@ -112,8 +112,9 @@ class Machine:
     links : callable(topology, profile) → list of Link
     kinds : callable(topology, profile, nodes, boards, rtl) → dict
         Board's name → name of its kind; the parameters are those of ``sim.engine.Engine``. Raises ValueError.
-    library : callable(topology, profile, kinds) → library
-        The library (``sim.core.load``) that has these kinds. Raises BuildError.
+    library : callable(topology, profile, kinds, waves) → library
+        The library (``sim.core.load``) that has these kinds, with ``waves`` such that waveforms can be recorded. Raises
+        BuildError.
     memory : callable(topology) → int
         Bytes of the host's memory that the boards take.
     is_fast : callable(kind) → bool

@@ -62,8 +62,9 @@ def boards_of(hub_sizes=(16,), hub_profile="prototype", vme_period_ps=None, cabs
     }
 
 
-def library_of(topology, profile, kinds):
-    """The library (``core.load``) that has ``kinds``, as ``kinds_of`` gives them; builds it if need be.
+def library_of(topology, profile, kinds, waves=False):
+    """The library (``core.load``) that has ``kinds``, as ``kinds_of`` gives them, and records ``waves`` of those that
+    are RTL; builds it if need be.
 
     What this process has loaded from the same cache is taken again, without another look at the sources. Raises
     BuildError."""
@@ -71,14 +72,14 @@ def library_of(topology, profile, kinds):
     sizes = frozenset(hub.ports for hub in topology.hubs.values() if not is_fast(kinds[hub.name]))
     cabs = not fast or "cab" in kinds.values()
     sizes = sizes if fast else sizes or frozenset({16})
-    return _library(directory(), sizes, profile.hub_profile, _vme_period(profile, kinds), cabs, fast)
+    return _library(directory(), sizes, profile.hub_profile, _vme_period(profile, kinds), cabs, fast, waves)
 
 
 @functools.cache
-def _library(_, sizes, hub_profile, vme_period_ps, cabs, fast):
+def _library(_, sizes, hub_profile, vme_period_ps, cabs, fast, waves):
     """The library with these boards; the first argument tells caches apart."""
     fast = _ALL_FAST if fast else ()
-    return core.load(build.library(boards_of(sizes, hub_profile, vme_period_ps, cabs), fast=fast))
+    return core.load(build.library(boards_of(sizes, hub_profile, vme_period_ps, cabs), fast=fast, waves=waves))
 
 
 def _vme_period(profile, kinds):

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from nectar.cache import BuildError, Cache
-from nectar.progress import Progress
 from nectar.sim import build, numbers
 from nectar.sim.machines.nectar import boards_of
 
@@ -119,7 +118,7 @@ def compiled(place):
 def test_what_was_built_is_found_again(place, capfd):
     first = library()
     once = compiled(place)
-    assert {*CORE, "runtime.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "link"} <= set(once)
+    assert {*CORE, "runtime__Slow.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "link"} <= set(once)
     assert len(once) == len(set(once))
     told = capfd.readouterr().err
     assert told.startswith("nectar: building the simulator") and re.search(
@@ -163,7 +162,7 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
     (built / "log").unlink()
     monkeypatch.setattr(numbers, "RESET_EDGES", 5)
     seen = []
-    original = build._run
+    original = build.run
 
     def run(command, what, environment=None):
         if what == f"compiling {CORE[0]}":
@@ -171,10 +170,31 @@ def test_a_changed_number_compiles_the_core_again_with_it(built, monkeypatch):
             seen.extend((folder / numbers.FILE).read_text() for folder in folders if (folder / numbers.FILE).exists())
         original(command, what, environment)
 
-    monkeypatch.setattr(build, "_run", run)
+    monkeypatch.setattr(build, "run", run)
     assert library() != before
     assert compiled(built) == [*CORE, "kinds.cpp", "link"]
     assert seen == [numbers.header()] and "RESET_EDGES = 0x5;" in seen[0]
+
+
+def test_waveforms_are_compiled_when_they_are_asked_for(built, capfd):
+    """What records them is linked with what is there already, and does without them, too."""
+    plain = library()
+    (built / "log").unlink()
+    capfd.readouterr()
+    recorded = build.library(boards_of(SIZES), waves=True)
+    assert recorded != plain
+    assert "nectar: building the simulator (what waveforms need); it is kept in" in capfd.readouterr().err
+    units = [f"{kind}_unit0__Trace.cpp" for kind in ("cab", "hub2", "hub3")]
+    assert compiled(built) == sorted([*units, "waves_unit0.cpp", "kinds.cpp", "link"])
+    assert library() == plain and build.library(boards_of(SIZES), waves=True) == recorded
+    plain.unlink()
+    assert library() == recorded
+    assert not capfd.readouterr().err
+
+
+def test_fast_boards_have_no_waveforms_to_compile(place):
+    made = build.library({}, fast=["fastcab"])
+    assert build.library({}, fast=["fastcab"], waves=True) == made
 
 
 def test_another_shape_of_hub_is_all_that_is_compiled_more(built):
@@ -182,7 +202,7 @@ def test_another_shape_of_hub_is_all_that_is_compiled_more(built):
     library({*SIZES, 4})
     names = compiled(built)
     assert "hub4_unit0.cpp" in names and "kinds.cpp" in names
-    assert not {"cab_unit0.cpp", "hub2_unit0.cpp", "runtime.cpp", *CORE} & set(names)
+    assert not {"cab_unit0.cpp", "hub2_unit0.cpp", "runtime__Slow.cpp", *CORE} & set(names)
 
 
 def test_what_is_built_is_told_before_it_begins(built, capfd):
@@ -265,7 +285,7 @@ def test_boards_with_the_same_verilog_are_not_compiled_again(built, monkeypatch)
         file.write("# a comment\n")
     (built / "log").unlink()
     asked = []
-    original = build._run
+    original = build.run
 
     def run(command, what, environment=None):
         if "nectar.sim.export" in command:
@@ -275,7 +295,7 @@ def test_boards_with_the_same_verilog_are_not_compiled_again(built, monkeypatch)
         else:
             original(command, what, environment)
 
-    monkeypatch.setattr(build, "_run", run)
+    monkeypatch.setattr(build, "run", run)
     monkeypatch.setattr(build, "_HDL", built / "hdl")
     library()
     assert sorted(asked) == ["cab", "hub", "hub"]
@@ -287,7 +307,7 @@ def test_another_version_of_the_compiler_builds_everything_again(built, monkeypa
     (built / "log").unlink()
     monkeypatch.setenv("IMITATION", "2")
     assert library((2,)) != first
-    assert {*CORE, "runtime.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "kinds.cpp", "link"} <= set(compiled(built))
+    assert {*CORE, "runtime__Slow.cpp", "cab_unit0.cpp", "hub2_unit0.cpp", "kinds.cpp", "link"} <= set(compiled(built))
 
 
 def test_without_compiler_nothing_can_be_built_but_what_was_built_can_be_used(built, monkeypatch):
@@ -416,28 +436,3 @@ def test_what_nobody_has_used_for_a_month_is_deleted(built):
     os.utime(parts, (time.time() - 40 * 86400,) * 2)
     library()
     assert not old.exists() and not parts.exists()
-
-
-def test_progress_on_a_terminal_is_one_line_that_changes():
-    class Terminal:
-        def __init__(self):
-            self.text = ""
-
-        def write(self, text):
-            self.text += text
-
-        def flush(self):
-            pass
-
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    progress = Progress(terminal)
-    progress.expect("compiling x", 2)
-    with progress.step("compiling x"):
-        progress.show()
-    with progress.step("compiling x"):
-        progress.show()
-    progress.clear()
-    assert "compiling x" in terminal.text and "\n" not in terminal.text and terminal.text.endswith("\r\033[K")
