@@ -168,7 +168,7 @@ def product(kind, *, board=None, file=None, **parameters):
     purpose, _, defaults = BOARDS[kind]
     parameters = {**defaults, **parameters}
     waivers = VME_WAIVERS if parameters.get("vme") else WAIVERS
-    text = tidy(convert(board, kind))
+    text = tidy(convert(board, kind, quickly=True))
     lines = [
         f"Nectar {__version__}: {kind}, {purpose}.",
         "",

@@ -29,7 +29,7 @@ def main(makers):
     board, *parameters, module, path = sys.argv[1:]
     component = makers[board](*parameters)
     with open(path, "w") as file:
-        file.write(convert(component, module))
+        file.write(convert(component, module, quickly=True))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,13 @@ def test_the_text_is_the_same_from_run_to_run():
     assert convert(Store([]), "store") == convert(Store([]), "store")
 
 
+def test_the_text_is_the_same_whichever_compiler_yosys_was_compiled_with(tmp_path, monkeypatch):
+    usual = convert(Store([7, 0, 9]), "store")
+    monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path))
+    assert convert(Store([7, 0, 9]), "store", quickly=True) == usual
+    assert len([*tmp_path.glob("yosys/yosys-*")]) == 1
+
+
 class Turns(wiring.Component):
     """An FSM of three states."""
 
