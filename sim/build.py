@@ -235,9 +235,11 @@ class Build:
         absent = [] if self.waves else [_NO_WAVES if self.boards else _NO_RTL]
         kinds.write_text(adapter.kinds(self.boards, self.fast) + "".join(map(include, absent)))
         quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
-        fast = [("fast", together(directory, "fast", quick))] if self.fast else []
-        waves = [("waves", [unit(directory / "waves_unit0.cpp", _WAVES)])] if self.waves else []
-        return ("core", together(directory, "core", sources)), *waves, ("kinds", [kinds]), *fast
+        half = (len(quick) + 1) // 2
+        fast = [("fast", [together(directory, "fast", quick[:half], 0), together(directory, "fast", quick[half:], 1)])]
+        waves = [("waves", [together(directory, "waves", _WAVES)])] if self.waves else []
+        core = "core", [together(directory, "core", sources)]
+        return core, *waves, ("kinds", [kinds]), *(fast if self.fast else [])
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not
@@ -369,15 +371,10 @@ def units(directory, kind, waves):
     return [unit(file, names) for file, names in made]
 
 
-def together(directory, part, sources):
-    """C++ files in ``directory`` that include ``sources`` (names from here), half of them each: what is to be compiled
-    in their place. Compiled one by one they take 1.6 to 1.9 times the processor time, since each reads the standard
-    library."""
-    half = (len(sources) + 1) // 2
-    return [
-        unit(directory / f"{part}_unit{number}.cpp", names)
-        for number, names in enumerate((sources[:half], sources[half:]))
-    ]
+def together(directory, part, sources, number=0):
+    """The C++ file in ``directory`` that includes ``sources`` (names from here): what is to be compiled in their place.
+    Compiled one by one they take 1.6 to 1.9 times the processor time, since each reads the standard library."""
+    return unit(directory / f"{part}_unit{number}.cpp", sources)
 
 
 def unit(file, names):

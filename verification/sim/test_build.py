@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do [ "$1" = -o ] && echo made > "$2"; shift; done
 
 SIZES = (2, 3)
 #: What is compiled of the engine itself.
-CORE = ["core_unit0.cpp", "core_unit1.cpp"]
+CORE = ["core_unit0.cpp"]
 
 
 @pytest.fixture(scope="module")
