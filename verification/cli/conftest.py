@@ -93,7 +93,7 @@ def nectar(tmp_path):
 
 @pytest.fixture(scope="session")
 def simulator():
-    """Sees to it that the simulators are built, of RTL boards with waveforms and of fast ones, so that they are found."""
+    """Sees to it that the simulators are built, of RTL boards with waveforms and of fast ones: commands find them."""
     topology = load("hub:2")
     library_of(topology, PROTOTYPE, kinds_of(topology, PROTOTYPE, boards="fast"))
     return build.library(boards_of(), waves=True)
