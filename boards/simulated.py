@@ -64,6 +64,7 @@ class _Build(build.Build):
     _export = f"{__package__}.export"
     # Nothing of it is recorded.
     _verilator_flags = [flag for flag in build.VERILATOR_FLAGS if "trace" not in flag]
+    _runtime = build.RUNTIME
 
     def __init__(self, shape, cache, progress):
         parameters = (f"{name}={value}" for name, value in vars(shape).items() if value is not None)
@@ -79,14 +80,12 @@ class _Build(build.Build):
         quick = part in self.boards and not build.runs_once(source)
         super()._compile(source, target, [*includes, "-O1"] if quick else includes, part)
 
-    def _verilate(self, directory, kind, verilog, includes):
+    def _verilate(self, directory, kind, verilog):
         made = directory / f"cpp-{kind}"
         made.mkdir()
-        text = verilog.read_text()
-        self._verilator("board", adapter.nameless(text), made)
-        units = build.units(made, kind)
+        self._verilator("board", adapter.nameless(verilog.read_text()), made)
         shutil.copy(_HERE / "simulated.cpp", made)
-        return [*units, made / "simulated.cpp"], [*includes, f"-I{made}"]
+        return made
 
 
 def program(shape=Shape(), *, cache=None, progress=None):

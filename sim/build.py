@@ -19,7 +19,7 @@ from .parts import divide
 from .sources import texts, with_headers
 from .wave_code import split_waves
 
-__all__ = ["BuildError", "ceiling", "compiler", "library", "runs_once", "units"]
+__all__ = ["RUNTIME", "BuildError", "ceiling", "compiler", "library", "runs_once", "units"]
 
 _HERE = Path(__file__).resolve().parent
 _FAST = _HERE / "fast"
@@ -67,7 +67,7 @@ _DEFINES = [
     "-DVM_TRACE_SAIF=0",
 ]
 #: Verilator's own files. The evaluation of a board calls nothing of them: they are compiled as quickly as can be.
-_RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
+RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 #: What stands between them and the core.
 _RTL = "rtl.cpp"
 #: What the core has besides for waveforms of boards made by Verilator.
@@ -113,6 +113,7 @@ class Build:
     #: Files here that are compiled with each board.
     _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py", "wave_code.py")
     _export = f"{__package__}.export"  # the program that writes Verilog
+    _runtime = (*RUNTIME, _RTL)
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
     #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
@@ -138,11 +139,11 @@ class Build:
         self.flags = digest(
             *versions,
             repr((VERILATOR_FLAGS, _CXX_FLAGS, _FAST_FLAGS, _SLOW_FLAGS)),
-            repr((_DEFINES, _RUNTIME, _RTL, _WAVES, _CORE)),
+            repr((_DEFINES, RUNTIME, _RTL, _WAVES, _CORE)),
             platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
-        sources += [_HERE / name for name in ("build.py", *self._beside) if name.endswith(".py")]
+        sources += [file for name in ("build.py", *self._beside) if (file := _HERE / name).suffix == ".py"]
         self.ours = digest(*texts(sources), numbers.header())
         self.quick = digest(*texts(with_headers(_FAST.glob("*"), _HERE)), numbers.header()) if self.fast else ""
         self.compiler = None
@@ -215,8 +216,9 @@ class Build:
             # The Verilog decides, not the Python that it was made from.
             jobs.add(lambda kind=kind: parts.update(self._board(directory, jobs, kind, includes)))
         if self.boards:
-            runtime = unit(directory / "runtime__Slow.cpp", [*_RUNTIME, _RTL])
-            key = digest(self.flags, *texts(with_headers([_HERE / _RTL], _HERE)))
+            runtime = unit(directory / "runtime__Slow.cpp", self._runtime)
+            ours = with_headers([_HERE / name for name in self._runtime], _HERE)
+            key = digest(self.flags, *texts(ours), *self._runtime)
             parts["runtime"] = self._compiled(directory, jobs, "runtime", key, lambda: ([runtime], includes))
         for part, files in self._around(directory, sources):
             ours = self.quick if part == "fast" else self.ours

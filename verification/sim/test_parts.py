@@ -148,7 +148,7 @@ def test_wide_numbers_and_memories_are_the_same_divided_and_whole(tmp_path):
         if divided:
             divide(folder, "Vwide")
         (folder / "main.cpp").write_text(_DRIVER)
-        sources = [*folder.glob("*.cpp"), *(include / source for source in [*build._RUNTIME, build._WAVES[-1]])]
+        sources = [*folder.glob("*.cpp"), *(include / source for source in [*build.RUNTIME, build._WAVES[-1]])]
         flags = ["-std=c++17", "-pthread", *build._DEFINES, f"-I{include}", f"-I{include / 'vltstd'}", f"-I{folder}"]
         subprocess.run([*command, *flags, *map(str, sources), "-o", str(folder / "run")], check=True)
         return subprocess.run([folder / "run", seed], capture_output=True, text=True, check=True).stdout
