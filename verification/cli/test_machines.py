@@ -163,6 +163,14 @@ def test_an_mpi_program_runs_unchanged_on_a_cube(nectar, ranks):
     assert done.stdout.startswith(f"{ranks} ranks: pi is 3.14159")
 
 
+@pytest.fixture(scope="module")
+def two_nodes():
+    """Sees to it that the simulator of two nodes is built, so that the command has nothing to say of it."""
+    found = machine("ipsc2")
+    topology = found.topology("hypercube:1")
+    found.library(topology, next(iter(found.profiles.values())), found.kinds(topology, None))
+
+
 @pytest.mark.parametrize(
     "name, message",
     [
@@ -176,7 +184,7 @@ def test_an_mpi_program_runs_unchanged_on_a_cube(nectar, ranks):
         ("transactions/transactions.py", "boards of the machine ipsc2 have no nodes behind them"),
     ],
 )
-def test_an_example_that_needs_what_only_nectar_has_says_so(nectar, name, message):
+def test_an_example_that_needs_what_only_nectar_has_says_so(nectar, two_nodes, name, message):
     assert message in nectar.refused("run", "--machine", "ipsc2", "--topology", "hypercube:1", str(EXAMPLES / name))
 
 

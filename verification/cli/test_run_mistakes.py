@@ -127,7 +127,7 @@ def test_an_option_of_a_program_is_left_to_it(word):
     assert meant(word, [*VALUES, *FLAGS, "--debug"]) is None
 
 
-def test_a_mistyped_option_is_told_before_anything_runs_unless_it_stands_behind_two_dashes(refused, run):
+def test_a_mistyped_option_is_told_before_anything_runs_unless_it_stands_behind_two_dashes(simulator, refused, run):
     line, out = refused(LOOKS, "--wave", "x.vcd", status=2)
     assert (
         line.startswith(
@@ -140,7 +140,7 @@ def test_a_mistyped_option_is_told_before_anything_runs_unless_it_stands_behind_
     assert run(LOOKS, "--", "--wave", "x.vcd") == (0, "done\n", "")
 
 
-def test_arguments_that_the_program_never_looked_at_are_told(run):
+def test_arguments_that_the_program_never_looked_at_are_told(simulator, run):
     told = "nectar: program.py has not looked at its arguments: --size 'two words'\n"
     assert run(program(), "--size", "two words") == (0, "done\n", told)
     assert run(LOOKS, "--size", "5") == (0, "done\n", "") and run(program()) == (0, "done\n", "")
