@@ -237,7 +237,7 @@ def _first_build(scale):
         seconds,
         "s",
         180,
-        f"with an empty cache; {used:.0f} s of processor time on {os.cpu_count()} cores",
+        f"with an empty cache, without waveforms; {used:.0f} s of processor time on {os.cpu_count()} cores",
         at_most=True,
         measured={"processor_time": used},
     )
