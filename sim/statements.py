@@ -8,6 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "Statement",
     "assignments",
+    "components",
     "joined",
     "merged",
     "parse",
@@ -150,7 +151,7 @@ def together(statements):
         for name in statement.writes:
             join(n, writers.setdefault(name, n))
     # Statements that wait for each other are made one, too.
-    for component in _components(*waits(statements, of)):
+    for component in components(*waits(statements, of)):
         for n in component:
             join(n, component[0])
     members = defaultdict(list)
@@ -196,8 +197,9 @@ def waits(statements, of=lambda n: n):
     return sorted({of(position) for position in range(len(statements))}), before
 
 
-def runs(numbers, before, label=lambda n: "", most=None):
-    """Lists of the numbers, of ``most`` at most, each of one label, in an order that keeps ``before`` (``waits``)."""
+def runs(numbers, before, label=lambda n: "", most=None, apart=frozenset()):
+    """Lists of the numbers, of ``most`` at most, each of one label, in an order that keeps ``before`` (``waits``). A
+    list has no two numbers that are a pair in ``apart``: (that which waits, that which must come before it)."""
     waiting = {n: len(before[n]) for n in numbers}
     behind = defaultdict(list)
     for n in numbers:
@@ -210,19 +212,26 @@ def runs(numbers, before, label=lambda n: "", most=None):
     found = []
     while any(ready.values()):
         chosen = ready[max(sorted(ready), key=lambda name: len(ready[name]))]
-        run = []
+        run, held, later = [], set(), []
         while chosen and len(run) != most:
             n = heapq.heappop(chosen)
             run.append(n)
             for other in behind[n]:
                 waiting[other] -= 1
+                if (other, n) in apart:
+                    held.add(other)
                 if not waiting[other]:
-                    heapq.heappush(ready[label(other)], other)
+                    if other in held:
+                        later.append(other)
+                    else:
+                        heapq.heappush(ready[label(other)], other)
+        for other in later:
+            heapq.heappush(ready[label(other)], other)
         found.append(run)
     return found
 
 
-def _components(numbers, before):
+def components(numbers, before):
     """The strongly connected components of more than one number."""
     index, low, on, stack, found = {}, {}, set(), [], []
     for start in numbers:
