@@ -14,19 +14,25 @@ from .part_code import BITS, Code, functions
 from .shared_parts import EqualPorts, ordered
 from .statements import parse, runs, split, statements_of, together
 
-__all__ = ["divide"]
+__all__ = ["divide", "variables"]
 
 #: Variables of a function of its own: type and name.
 _LOCAL = re.compile(r"^    ((?:[CSIQ]Data|VlWide<\d+>)/\*\S+\*/) (\w+);\n", re.M)
 #: A variable of the model in its header: a pin's width, or a type; name.
 _MEMBER = re.compile(
-    r"^ *(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
+    r"^ +(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
 )
 _INPUT = re.compile(r"^ *VL_IN(?:8|16|64|W|)\(&?(\w+),", re.M)
 #: Statements in a part at most.
 _MOST = 400
 #: Bytes of C++ from which on a file is full.
 _FILE = 500_000
+
+
+def variables(header):
+    """{name: type} of the variables that a model's header declares; a pin's type is its number of bits, 8, 16, 64, W
+    for more, or an empty text for 32."""
+    return {found[1] or found[3]: found[0] or found[2] for found in _MEMBER.findall(header)}
 
 
 class _Model:
@@ -39,7 +45,7 @@ class _Model:
         self.texts = {file: file.read_text() for file in self.files}
         self.slow = [file.read_text() for file in directory.glob(f"{self.root}__*Slow*.cpp")]
         self.declarations = self.header.read_text()
-        self.types = {found[1] or found[3]: found[0] or found[2] for found in _MEMBER.findall(self.declarations)}
+        self.types = variables(self.declarations)
         function = rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\) {{\n.*?^}}\n"
         self.function = re.compile(function, re.M | re.S)
         self.nba = re.compile(
