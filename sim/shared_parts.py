@@ -58,8 +58,9 @@ class EqualPorts:
 
     def __init__(self, statements, types):
         self._statements = statements
-        self._types = types
+        self._types = {name: re.sub(r"/\*.*?\*/", "", kind) for name, kind in types.items()}
         self._columns = []  # {port: name} each
+        self._into = {}  # number of the column that has become part of another: the other's
         self._of = defaultdict(dict)  # number of the column by port and name
         self._forms = {}
         alike = defaultdict(lambda: defaultdict(list))
@@ -68,34 +69,32 @@ class EqualPorts:
                 form = self._forms[n] = Form.of(statement.text)
                 names = tuple(_NUMBER.sub("", name) for name in form.names)
                 alike[match[1], form.skeleton, names][int(match[2])].append(n)
-        #: Of each statement of a port.
-        self.port_of = {n: port for ports in alike.values() for port, numbers in ports.items() for n in numbers}
-        self.ports = sorted(set(self.port_of.values()))
+        port_of = {n: port for ports in alike.values() for port, numbers in ports.items() for n in numbers}
+        self.ports = sorted(set(port_of.values()))
         found = [{port: numbers[0] for port, numbers in ports.items() if len(numbers) == 1} for ports in alike.values()]
         found.sort(key=lambda group: -len(group) * len(statements[next(iter(group.values()), 0)].text))
         groups = [group for members in found if (group := self._group(members))]
-        self._places = self._placed()  # (column, port) by name
-        groups = [group for group in groups if not any(map(self._stuck, self._named(group)))]
+        fields = self._fields()
         #: What a name that has a column is called in the code for all ports, by (port, name).
-        self.fields = {named: self._field(named) for group in groups for named in sorted(self._named(group))}
-        grouped = {n for group in groups for n in group.values()}
-        self.groups = groups + [{port: n} for n, port in self.port_of.items() if n not in grouped]
-
-    def _named(self, group):
-        """(port, name) of each name in a group's statements."""
-        return {(port, name) for port, n in group.items() for name in self._forms[n].names}
-
-    def _type(self, name):
-        return re.sub(r"/\*.*?\*/", "", self._types.get(name, ""))
+        self.fields = {}
+        self.groups = []
+        for group in groups:
+            port, n = next(iter(group.items()))
+            columns = [self._of[port][name] for name in self._forms[n].names]
+            if all(column in fields for column in columns):
+                self.groups.append(group)
+                self.fields |= {
+                    (port, self._columns[column][port]): fields[column] for column in columns for port in group
+                }
+        grouped = {n for group in self.groups for n in group.values()}
+        self.groups += [{port: n} for n, port in port_of.items() if n not in grouped]
 
     def _group(self, members):
         """The group of those members whose names fit to what is known, if there are several; notes their columns."""
         forms = {port: self._forms[n] for port, n in members.items()}
-        made = {}  # column by names
-        for names in zip(*(form.names for form in forms.values()), strict=True):
-            if names not in made:
-                made[names] = self._column(dict(zip(forms, names, strict=True)))
-        columns = [made[names] for names in zip(*(form.names for form in forms.values()), strict=True)]
+        together = list(zip(*(form.names for form in forms.values()), strict=True))
+        made = {names: self._column(dict(zip(forms, names, strict=True))) for names in dict.fromkeys(together)}
+        columns = [self._kept(made[names]) for names in together]
         fitting = {port: n for port, n in members.items() if self._fits(port, forms[port].names, columns)}
         if len(fitting) < 2:
             return None
@@ -104,6 +103,11 @@ class EqualPorts:
                 self._of[port][name] = column
                 self._columns[column][port] = name
         return fitting
+
+    def _kept(self, column):
+        while column in self._into:
+            column = self._into[column]
+        return column
 
     def _column(self, names):
         """The number of the column of ``names`` (by port): the one that most of them have, made one with others that
@@ -114,12 +118,18 @@ class EqualPorts:
             return len(self._columns) - 1
         (first, _), *others = known.most_common()
         for number, _ in others:
-            if not self._columns[first].keys() & self._columns[number].keys():
-                for port, name in self._columns[number].items():
+            one, other = self._columns[first], self._columns[number]
+            if not one.keys() & other.keys() and self._type(one) == self._type(other):
+                for port, name in other.items():
                     self._of[port][name] = first
-                self._columns[first] |= self._columns[number]
-                self._columns[number] = {}
+                one |= other
+                other.clear()
+                self._into[number] = first
         return first
+
+    def _type(self, column):
+        """The type of the variables of a column."""
+        return self._types.get(next(iter(column.values()), ""), "")
 
     def _fits(self, port, names, columns):
         """Whether names of a port may have these columns: each one column, and each column one name, of one type."""
@@ -127,40 +137,23 @@ class EqualPorts:
         return len(pairs) == len({name for name, _ in pairs}) == len({column for _, column in pairs}) and all(
             self._of[port].get(name, column) == column
             and self._columns[column].get(port, name) == name
-            and all(self._type(name) == self._type(other) for other in self._columns[column].values())
+            and self._types.get(name, "") == (self._type(self._columns[column]) or self._types.get(name, ""))
             for name, column in pairs
         )
 
-    def _differs(self, number):
-        return len(set(self._columns[number].values())) > 1
-
-    def _placed(self):
-        """The (column, port) at which each name stands that has others of its kind at other ports."""
-        places = {}
+    def _fields(self):
+        """What the names of a column are called in the code for all ports, by its number. Columns are left out that
+        differ and cannot be moved."""
+        fields, places = {}, {}
         for number, column in enumerate(self._columns):
-            if self._differs(number):
-                for port, name in column.items():
-                    places.setdefault(name, (number, port))
-        return places
-
-    def _stuck(self, named):
-        """Whether a name of a port, (port, name), differs from those of other ports and cannot be moved."""
-        port, name = named
-        number = self._of[port][name]
-        if self._type(name) in PINS or not self._differs(number):
-            return False
-        return any(
-            _WORD.match(self._type(other))[0] not in _ORDER or self._places[other] != (number, at)
-            for at, other in self._columns[number].items()
-        )
-
-    def _field(self, named):
-        port, name = named
-        number = self._of[port][name]
-        if not self._differs(number):
-            return name
-        column = self._columns[number]
-        return f"{_NUMBER.sub('N', column[min(column)])}_{number}"
+            if len(set(column.values())) < 2:
+                fields |= {number: name for name in column.values()}
+                continue
+            kind = self._type(column)
+            placed = [places.setdefault(name, (number, port)) == (number, port) for port, name in column.items()]
+            if kind in PINS or (_WORD.match(kind)[0] in _ORDER and all(placed)):
+                fields[number] = f"{_NUMBER.sub('N', column[min(column)])}_{number}"
+        return fields
 
     def kind_of(self, n):
         """The label of a port's statement without the port."""
@@ -171,13 +164,13 @@ class EqualPorts:
         return {
             name: (self.ports.index(port), field)
             for (port, name), field in self.fields.items()
-            if field != name and self._type(name) not in PINS
+            if field != name and self._types[name] not in PINS
         }
 
     def declaration(self):
         """Members of the model, as lines of C++: for each port a structure with its variables, which begins with
         references to its pins."""
-        types = {field: self._type(name) for (_, name), field in self.fields.items() if field != name}
+        types = {field: self._types[name] for (_, name), field in self.fields.items() if field != name}
         pins = sorted(field for field, kind in types.items() if kind in PINS)
         names = {field: {} for field in pins}  # by port
         for (port, name), field in self.fields.items():
