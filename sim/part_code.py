@@ -99,7 +99,6 @@ class Code:
         tail = "".join(
             f"    if (changed_{n}) {{\n{self._marks(function, group, table)}    }}\n" for n, group in enumerate(groups)
         )
-
         text = re.sub(
             r"\bvlSelfRef\.(\w+)", lambda match: f"port.{match[1]}" if match[1] in self._own else match[0], text
         )

@@ -7,6 +7,7 @@ it would assign to each of its variables the value that the variable holds alrea
 after every edge as without parts.
 """
 
+import functools
 import re
 from collections import Counter
 
@@ -26,7 +27,7 @@ _INPUT = re.compile(r"^ *VL_IN(?:8|16|64|W|)\(&?(\w+),", re.M)
 #: Statements in a part at most.
 _MOST = 400
 #: Bytes of C++ from which on a file is full.
-_FILE = 500_000
+_FILE = 200_000
 
 
 def variables(header):
@@ -114,7 +115,9 @@ class _Model:
         kind = f"({self.root}*, {self.root}::OfPort&, const QData*)"
         declared = "".join(f"void {self.root}___part_{function.first}{kind};\n" for function in functions)
         declared += f"static const QData ROWS[] = {{{', '.join(code.rows or '0')}}};\n"
-        declared += f"static const struct {{\n    void (*evaluate){kind};\n    unsigned port;\n    const QData* row;\n}} "
+        declared += (
+            f"static const struct {{\n    void (*evaluate){kind};\n    unsigned port;\n    const QData* row;\n}} "
+        )
         declared += f"PARTS[] = {{{', '.join(code.parts)}}};\n"
         gone = re.compile(rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\);\n", re.M)
         # Verilator lets what settles a board at its beginning call an equal function of those that are evaluated later.
@@ -154,6 +157,7 @@ class _Model:
                 size, number, lines = 0, number + 1, []
 
 
+@functools.cache
 def _module(name):
     """The part of the board that a variable belongs to by its name, or an empty string."""
     path = name.partition("__DOT__board__DOT__")[2].split("__DOT__")
@@ -172,9 +176,10 @@ def _label(statements, inputs):
         named = Counter(filter(None, map(_module, sorted(statement.writes))))
         statement.label = named.most_common(1)[0][0] if named else ""
         labels.update(dict.fromkeys(statement.writes, statement.label))
+    reads = [sorted(statement.reads) for statement in statements]
     for _ in range(4):
-        for statement in statements:
-            near = Counter(filter(None, (labels.get(name, "") for name in sorted(statement.reads))))
+        for statement, names in zip(statements, reads, strict=True):
+            near = Counter(filter(None, map(labels.get, names)))
             ports = [label for label in near if label.startswith("port ")]
             if len(ports) == 1 and statement.label:
                 # What the centre makes of the signals of one port changes when the port works.

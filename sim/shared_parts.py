@@ -5,6 +5,7 @@ constants. Such statements become one function for all of these ports. What is c
 a member of a structure that each port has; a constant that differs becomes an entry of a table.
 """
 
+import functools
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -26,26 +27,25 @@ _ORDER = ("QData", "IData", "SData", "CData", "VlWide", "VlUnpacked")
 _WORD = re.compile(r"\w*")
 
 
+@functools.cache
+def _without_numbers(name):
+    return _NUMBER.sub("", name)
+
+
 @dataclass(eq=False)
 class Form:
     """What a statement has in common with its equals at other ports, and what it has not."""
 
-    skeleton: str  # without blanks, names and numbers
+    skeleton: tuple  # of texts: without blanks, names and numbers; what stands behind a number
     names: list
     constants: list  # (number, end)
 
     @classmethod
     def of(cls, text):
-        names, constants = [], []
-
-        def placeholder(match):
-            if match[1]:
-                names.append(match[1])
-                return "@"
-            constants.append((match[2], match[3]))
-            return f"#{match[3]}"
-
-        return cls("".join(_TOKEN.sub(placeholder, text).split()), names, constants)
+        found = _TOKEN.split(text)  # what is between tokens, and three groups for each
+        between, names, numbers, ends = (found[first::4] for first in range(4))
+        constants = [pair for pair in zip(numbers, ends, strict=True) if pair[0]]
+        return cls(("".join("@".join(between).split()), *ends), [name for name in names if name], constants)
 
 
 class EqualPorts:
@@ -67,7 +67,7 @@ class EqualPorts:
         for n, statement in enumerate(statements):
             if match := _PORT.fullmatch(statement.label):
                 form = self._forms[n] = Form.of(statement.text)
-                names = tuple(_NUMBER.sub("", name) for name in form.names)
+                names = tuple(map(_without_numbers, form.names))
                 alike[match[1], form.skeleton, names][int(match[2])].append(n)
         port_of = {n: port for ports in alike.values() for port, numbers in ports.items() for n in numbers}
         self.ports = sorted(set(port_of.values()))
@@ -91,6 +91,9 @@ class EqualPorts:
 
     def _group(self, members):
         """The group of those members whose names fit to what is known, if there are several; notes their columns."""
+        kinds = {port: tuple(map(self._types.get, self._forms[n].names)) for port, n in members.items()}
+        most = Counter(kinds.values()).most_common(1)
+        members = {port: n for port, n in members.items() if [kinds[port]] == [kind for kind, _ in most]}
         forms = {port: self._forms[n] for port, n in members.items()}
         together = list(zip(*(form.names for form in forms.values()), strict=True))
         made = {names: self._column(dict(zip(forms, names, strict=True))) for names in dict.fromkeys(together)}
@@ -128,8 +131,8 @@ class EqualPorts:
         return first
 
     def _type(self, column):
-        """The type of the variables of a column."""
-        return self._types.get(next(iter(column.values()), ""), "")
+        """The type of the variables of a column; None of a column without any."""
+        return self._types.get(next(iter(column.values()), None))
 
     def _fits(self, port, names, columns):
         """Whether names of a port may have these columns: each one column, and each column one name, of one type."""
@@ -137,7 +140,7 @@ class EqualPorts:
         return len(pairs) == len({name for name, _ in pairs}) == len({column for _, column in pairs}) and all(
             self._of[port].get(name, column) == column
             and self._columns[column].get(port, name) == name
-            and self._types.get(name, "") == (self._type(self._columns[column]) or self._types.get(name, ""))
+            and self._type(self._columns[column]) in (None, self._types.get(name))
             for name, column in pairs
         )
 
@@ -149,7 +152,7 @@ class EqualPorts:
             if len(set(column.values())) < 2:
                 fields |= {number: name for name in column.values()}
                 continue
-            kind = self._type(column)
+            kind = self._type(column) or "none"
             placed = [places.setdefault(name, (number, port)) == (number, port) for port, name in column.items()]
             if kind in PINS or (_WORD.match(kind)[0] in _ORDER and all(placed)):
                 fields[number] = f"{_NUMBER.sub('N', column[min(column)])}_{number}"
@@ -177,14 +180,13 @@ class EqualPorts:
             if field in names:
                 names[field][port] = name
         order = sorted(types.keys() - names, key=lambda field: (_ORDER.index(_WORD.match(types[field])[0]), field))
-        lines = [f"{PINS[types[field]]}& {field};" for field in pins] + [f"{types[field]} {field}{{}};" for field in order]
+        lines = [f"{PINS[types[field]]}& {field};" for field in pins] + [
+            f"{types[field]} {field}{{}};" for field in order
+        ]
         rows = [[names[field].get(port) or next(iter(names[field].values())) for field in pins] for port in self.ports]
         made = ", ".join(f"{{{', '.join(row)}}}" for row in rows)
         members = "".join(f"        {line}\n" for line in lines)
-        return (
-            f"    struct OfPort {{\n{members}    }};\n"
-            f"    OfPort ofPort[{len(rows) or 1}] = {{{made}}};\n"
-        )
+        return f"    struct OfPort {{\n{members}    }};\n    OfPort ofPort[{len(rows) or 1}] = {{{made}}};\n"
 
     def statement(self, group, constant):
         """The Statement of a group with names and constants for all its ports; ``constant({port: number}, end)`` gives

@@ -25,6 +25,9 @@ _PURE = re.compile(r"VL_(?:COUNTONES|ONEHOT0?|REDXOR|SHIFT[LR]S?|EXTENDS?|[LG]TE
 #: A statement with a condition: the condition, what is done then, and what is done else.
 _CONDITIONAL = re.compile(r"    if \((.*?)\) {\n(.*?)(?<=\n)    }(?: else {\n(.*?)(?<=\n)    })?\n", re.S)
 _ASSIGNED = re.compile(r"\s*=(?!=)")
+_FUNCTION = re.compile(r"\bVL_[A-Z0-9_]+")
+_INDEX = re.compile(r"\s*\[")
+_VARIABLE = re.compile(r"vlSelfRef\.(\w+)")
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Statement:
 
 def _behind(text, at):
     """Where the text goes on behind the indices of a variable that ends at ``at``."""
-    while match := re.compile(r"\s*\[").match(text, at):
+    while match := _INDEX.match(text, at):
         depth, at = 1, match.end()
         while depth:
             depth += {"[": 1, "]": -1}.get(text[at], 0)
@@ -50,7 +53,7 @@ def _behind(text, at):
 
 def _pure(text):
     """Whether all functions in the text only return a value."""
-    return all(_PURE.fullmatch(name) for name in re.findall(r"\bVL_[A-Z0-9_]+", text))
+    return "VL_" not in text or all(_PURE.fullmatch(name) for name in _FUNCTION.findall(text))
 
 
 def assignments(text, name):
@@ -63,7 +66,7 @@ def parse(text):
     """The Statement of a text."""
     impure = not _pure(text)
     reads, writes, whole = set(), set(), set()
-    for match in re.finditer(r"vlSelfRef\.(\w+)", text):
+    for match in _VARIABLE.finditer(text):
         end = _behind(text, match.end())
         assigned = _ASSIGNED.match(text, end)
         if assigned or impure:

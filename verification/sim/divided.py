@@ -134,4 +134,3 @@ def _driver(kind, ports, names, cycles):
         "any": ANY_HUB,
         **{control.name.lower(): int(control) for control in Control},
     }
-
