@@ -105,7 +105,8 @@ class Code:
         self._rows(function, table)
         return (
             f"void {self._root}___part_{function.first}({self._root}* vlSelf, {self._root}::OfPort& __restrict port, "
-            f"const QData* at) {{\n    (void)port;\n    (void)at;\n    auto& vlSelfRef = *vlSelf;\n{head}{text}{tail}}}\n\n"
+            f"const QData* at) {{\n    (void)port;\n    (void)at;\n    auto& vlSelfRef = *vlSelf;\n"
+            f"{head}{text}{tail}}}\n\n"
         )
 
     def _rows(self, function, table):
