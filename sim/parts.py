@@ -204,6 +204,6 @@ def divide(directory, prefix):
     _label(statements, inputs)
     equal = EqualPorts(statements, model.types | own)
     numbers, before, apart, groups = ordered(statements, equal.groups)
-    labels = {n: equal.kind_of(n) if n in groups else statements[n].label for n in numbers}
+    labels = {n: "each port" if n in groups else statements[n].label for n in numbers}
     found = runs(numbers, before, labels.get, _MOST, apart)
     model.write(functions(found, before, groups, statements), own, inputs, equal)

@@ -17,7 +17,7 @@ __all__ = ["PINS", "EqualPorts", "Form", "ordered"]
 #: A variable of the model, and a constant: the number, and the end of it that tells its type.
 _TOKEN = re.compile(r"\bvlSelfRef\.(\w+)|\b(0x[0-9a-f]+|\d+)(U(?:LL)?)\b")
 #: The label of a statement of a port.
-_PORT = re.compile(r"(.*\S) (\d+)")
+_PORT = re.compile(r"port (\d+)")
 #: What may differ between the names of two ports: numbers, with Verilator's spelling of "$" before them or not.
 _NUMBER = re.compile(r"(?:__024)?\d+")
 #: Types of variables whose declaration is a pin's, which tells a number of bits.
@@ -68,7 +68,7 @@ class EqualPorts:
             if match := _PORT.fullmatch(statement.label):
                 form = self._forms[n] = Form.of(statement.text)
                 names = tuple(map(_without_numbers, form.names))
-                alike[match[1], form.skeleton, names][int(match[2])].append(n)
+                alike[form.skeleton, names][int(match[1])].append(n)
         port_of = {n: port for ports in alike.values() for port, numbers in ports.items() for n in numbers}
         self.ports = sorted(set(port_of.values()))
         found = [{port: numbers[0] for port, numbers in ports.items() if len(numbers) == 1} for ports in alike.values()]
@@ -157,10 +157,6 @@ class EqualPorts:
             if kind in PINS or (_WORD.match(kind)[0] in _ORDER and all(placed)):
                 fields[number] = f"{_NUMBER.sub('N', column[min(column)])}_{number}"
         return fields
-
-    def kind_of(self, n):
-        """The label of a port's statement without the port."""
-        return _PORT.fullmatch(self._statements[n].label)[1]
 
     def moved(self):
         """{name: (index of the port, what it is called in the structure)} of what each port has of its own."""

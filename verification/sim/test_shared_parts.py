@@ -34,7 +34,7 @@ def code(found, known):
     """C++ of the functions that evaluate statements."""
     equal = EqualPorts(found, known)
     numbers, before, apart, groups = ordered(found, equal.groups)
-    labels = {n: equal.kind_of(n) if n in groups else found[n].label for n in numbers}
+    labels = {n: "each port" if n in groups else found[n].label for n in numbers}
     made = functions(runs(numbers, before, labels.get, None, apart), before, groups, found)
     written = Code("Vx", made, known, equal)
     return [written.text(function) for function in made], written, equal
@@ -158,7 +158,7 @@ def test_a_run_ends_before_what_waits_for_another_port():
     )
     equal = EqualPorts(found, types("a_0 a_1 b_0 b_1 c_0 c_1 d_0 s_0 s_1"))
     numbers, before, apart, groups = ordered(found, equal.groups)
-    made = runs(numbers, before, lambda n: equal.kind_of(n), None, apart)
+    made = runs(numbers, before, lambda n: "each port", None, apart)
     assert made == [[0, 2], [4]]
     assert len(groups[0]) == len(groups[2]) == 2 and len(groups[4]) == 1
 
