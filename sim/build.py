@@ -121,7 +121,7 @@ class Build:
     _export = f"{__package__}.export"  # the program that writes Verilog
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
-    #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
+    #: Boards that are divided into parts that sleep: for others it does not pay (docs/parts.md).
     _divided = "hub"
 
     def __init__(self, boards, cache, progress, fast=()):
