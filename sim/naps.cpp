@@ -22,22 +22,15 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     const Pins& pins = board.pins;
     Port& port = board.ports[0];
     // What the CPU writes may change what was to be sent.
-    if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) recall(port);
-    const bool block = board.cpu.moves_block();
-    if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
-    std::int64_t due = NEVER;
-    if (block) {
-        // A word is answered at an edge at most; what follows the last one is no nap's, if it is no block write.
-        if (!board.cpu.follower(0)) due = edge + board.cpu.words() - board.cpu.answered();
-    } else if ((due = board.cpu.due(edge - board.reset)) != NEVER) {
-        due += board.reset;
-    }
-    if (due < edge + LEAST_EDGES) return edge + 1;
-    const Napper::Rest rest = pins.napper->rest(board.cpu);
-    due = std::min(due, edge + rest.edges);
-    const std::uint32_t timer = *pins.cpu.wake_in;
+    const CpuPins& cpu = pins.cpu;
+    if (*cpu.valid && port.ahead && *cpu.write && pins.napper->minds(*cpu.address, *cpu.write_data)) recall(port);
+    if (!may_nap_ || edge < board.reset || board.wired != 1) return edge + 1;
+    const Napper::Rest rest = pins.napper->rest(board.cpu, edge - board.reset);
+    if (rest.edges < LEAST_EDGES) return edge + 1;
+    std::int64_t due = edge + rest.edges;
+    const std::uint32_t timer = *cpu.wake_in;
     if (timer != DISARMED) due = std::min(due, edge + std::int64_t{timer} - 1);
-    const std::int64_t arrival = port.first_control(!rest.takes_bytes);
+    const std::int64_t arrival = rest.takes_controls ? NEVER : port.first_control(!rest.takes_bytes);
     Group& group = *board.group;
     if (arrival != NEVER) due = std::min(due, group.edge_at(arrival) - 1);
     if (due < edge + LEAST_EDGES) return edge + 1;
@@ -57,6 +50,7 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     }
     board.naps = true;
     board.takes_bytes = rest.takes_bytes;
+    board.takes_controls = rest.takes_controls;
     return due;
 }
 
@@ -93,21 +87,29 @@ void Engine::catch_up_relay(Board& board, std::int64_t edge) {
 void Engine::catch_up(Board& board, std::int64_t edge) {
     if (board.last + 1 >= edge) return;
     if (board.pins.relay) return catch_up_relay(board, edge);
-    const Group& group = *board.group;
-    Port& port = board.ports[0];
     *board.pins.cpu.slept = 0;
-    const std::int64_t edges = edge - board.last - 1;
-    std::int64_t awake =
-        board.pins.napper->catch_up(port, board.cpu, group.time_of(board.last + 1), group.period, edges - 1);
-    const bool block = board.cpu.moves_block();
-    bool symbol = block || *port.pins.rx_valid || !*board.pins.idle;
-    port.edge(group.time_of(edge - 1), group.time_of(edge), symbol);
-    awake += symbol;
-    if (block) board.cpu.edge(edge - 1 - board.reset);
-    *board.pins.clk = 1;
-    board.eval(board.state);
-    board.evaluated += awake;
-    board.napped += edges;
+    board.napped += edge - board.last - 1;
+    Napper& napper = *board.pins.napper;
+    Port& port = board.ports[0];
+    const Group& group = *board.group;
+    for (std::int64_t at = board.last + 1; at < edge; ++at) {
+        const std::int64_t due = board.cpu.due(at - 1 - board.reset);
+        const bool block = board.cpu.moves_block();
+        const std::int64_t most = std::min(edge - at, block || due == NEVER ? edge : due + board.reset - at + 1);
+        if (most >= LEAST_EDGES) {
+            const std::int64_t many = napper.stretch(port, board.cpu, group.time_of(at), group.period, most) - 1;
+            if (many >= LEAST_EDGES - 1) {
+                board.evaluated += napper.catch_up(port, board.cpu, group.time_of(at), group.period, many);
+                at += many;
+            }
+        }
+        bool awake = *port.pins.rx_valid || !*board.pins.idle || board.cpu.due(at - 1 - board.reset) <= at - board.reset;
+        port.edge(group.time_of(at), group.time_of(at + 1), awake);
+        board.cpu.edge(at - board.reset);
+        *board.pins.clk = 1;
+        board.eval(board.state);
+        board.evaluated += awake;
+    }
     board.last = edge - 1;
 }
 

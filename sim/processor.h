@@ -81,6 +81,46 @@ class Processor {
         }
     }
 
+    // Whether it handles an interrupt, and hears of no other; whether accesses are made in the kernel's domain.
+    bool handles() const { return level == INTERRUPT; }
+    bool kernel() const { return level == INTERRUPT || supervisor_; }
+    // At how many edges, at least, behind the one at `at` software must be told of something, a handler returns, or an
+    // access begins that lets(operation) refuses; NEVER if the CPU waits. lets() is asked for the access under way and
+    // those that follow, in their order. The interrupt line stays as it is.
+    template <typename Lets>
+    std::int64_t foresee(std::int64_t at, Lets lets) const {
+        const bool interrupted = *pins.irq && open();
+        const Queue& queue = queues_[level];
+        std::int64_t edges = 1;
+        bool writes = queue.failed;
+        switch (state_) {
+            case State::ACCESS:
+                if (!lets(access_)) return 1;
+                if (taken_ < words_) edges = words_ - taken_ + ANSWER;
+                writes |= !awaited(access_.kind);
+                if (awaited(access_.kind)) return edges;
+                break;
+            case State::SPEND: edges = until_ - at; break;
+            default: return due(at) == NEVER ? NEVER : 1;
+        }
+        if (interrupted) return state_ == State::SPEND ? 1 : edges;
+        for (std::size_t next = queue.next; next < queue.operations.size(); ++next) {
+            const Operation& operation = queue.operations[next];
+            if (operation.kind == Op::SPEND) {
+                edges += static_cast<std::int64_t>(operation.value);
+            } else if (is_access(operation.kind)) {
+                // Behind a write that failed, software is told of it instead.
+                if ((writes && awaited(operation.kind)) || !lets(operation)) break;
+                edges += edges_of(operation);
+                if (awaited(operation.kind)) break;
+                writes = true;
+            } else if (operation.kind != Op::NOTE || recorder_) {
+                break;
+            }
+        }
+        return edges;
+    }
+
     // A block access, for a board that does words of it by itself (docs/naps.md). Words count from 0.
     struct Word {
         std::uint32_t address;
@@ -140,6 +180,19 @@ class Processor {
   private:
     enum class State : std::uint8_t { ABSENT, NEW, FETCH, ACCESS, SPEND, WAIT, ENDED };
 
+    // Edges from the one at which a word is taken to the one at which it is answered, at least; of an access as a whole.
+    static constexpr std::int64_t ANSWER = 3;
+    static std::int64_t edges_of(const Operation& access) {
+        if (access.kind == Op::READ_BLOCK && !access.size) return 0;
+        const std::uint32_t words = is_block(access.kind) ? words_of(access) : 1;
+        return words ? words + ANSWER : 1;
+    }
+
+    static bool is_access(Op kind) {
+        return kind == Op::READ || kind == Op::WRITE || kind == Op::READ_BLOCK || kind == Op::WRITE_BLOCK;
+    }
+    // Whether the software awaits this operation's result.
+    static bool awaited(Op kind) { return kind >= Op::READ && kind < Op::RETURN; }
     static bool is_block(Op kind) { return kind == Op::READ_BLOCK || kind == Op::WRITE_BLOCK; }
 
     struct Queue {

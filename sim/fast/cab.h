@@ -29,9 +29,11 @@ class Cab : public Napper {
     // A rising edge of the clock.
     void edge();
 
-    Rest rest(const Processor& cpu) const override;
+    Rest rest(const Processor& cpu, std::int64_t at) const override;
     std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
-    bool minds(std::uint32_t address) const override;
+    bool minds(std::uint32_t address, std::uint32_t data) const override;
+    std::int64_t stretch(const Port& port, const Processor& cpu, std::int64_t time, std::int64_t period,
+                         std::int64_t edges) const override;
     std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period,
                           std::int64_t edges) override;
 
@@ -77,8 +79,18 @@ class Cab : public Napper {
     // flow() takes at least so many edges.
     static constexpr std::int32_t LEAST_FLOW = 6;
 
-    bool may_move(const Place& place) const;
-    std::uint32_t words_to_move(const Processor& cpu, bool sends) const;
+    // What an access of the CPU in a nap depends on: it is not interrupted, bytes are sent, it has all rights; what
+    // RX_ADDRESS will be.
+    struct Prospect {
+        bool handles, sends, kernel;
+        std::uint32_t rx_address;
+    };
+    bool spares(const Operation& access, Prospect& prospect) const;
+    bool spares(std::uint32_t address, std::uint32_t data, Prospect& prospect) const;
+    bool stores_where_it_sends(std::uint32_t address, std::uint32_t length) const;
+    bool symbols_arrive(std::uint16_t least) const;
+    bool may_move(const Place& place, bool writes, bool kernel) const;
+    std::uint32_t words_to_move(const Processor& cpu) const;
     // `block`: null if the CPU moves none.
     std::int32_t flow(Port& port, BlockMover* block, Wire& wire, Edges edges);
     bool pass(Port& port, BlockMover* block, Wire& wire, std::int64_t time, std::int64_t period);

@@ -28,6 +28,8 @@ class FiberOut {
     // A word of an area is wanted in this cycle.
     bool fetches() const { return state_ == State::READ && items_.level() < AHEAD; }
     bool full() const { return entries_.full(); }
+    // Something waits for a ready signal.
+    bool waits() const { return waiting(); }
     std::uint32_t status() const;
     std::uint32_t progress() const { return progress_; }
     std::uint32_t taken() const { return taken_count_; }
