@@ -168,15 +168,11 @@ class Napper {
     virtual std::size_t ahead(std::uint16_t* symbols, std::size_t most) const = 0;
     // Whether these bytes or Rest may be others if the CPU writes `data` there.
     virtual bool minds(std::uint32_t address, std::uint32_t data) const = 0;
-    // How many edges of a nap from `time` on, at most so many, it can catch up with at once, and one more at which it
-    // is evaluated as usual. The CPU does nothing at any but the last of all these, or moves blocks.
-    virtual std::int64_t stretch(const Port& port, const Processor& cpu, std::int64_t time, std::int64_t period,
-                                 std::int64_t edges) const = 0;
-    // Evaluates the board, left alone so far, and block accesses of its CPU at so many of these edges from `time` on;
-    // returns at how many of them it would not have slept. What it shows, but for `idle`, is right again after one more
-    // edge.
-    virtual std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period,
-                                  std::int64_t edges) = 0;
+    // Evaluates the board, left alone so far, and its CPU at some edges of a nap, at most so many, from `time` on;
+    // `before`: the CPU's number of the edge before. Returns at how many; adds to `awake` at how many of them it would
+    // not have slept. What it shows, but for `idle`, is right again after one more edge.
+    virtual std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t before, std::int64_t time,
+                                  std::int64_t period, std::int64_t edges, std::int64_t& awake) = 0;
 
   protected:
     ~Napper() = default;

@@ -92,16 +92,16 @@ void Engine::catch_up(Board& board, std::int64_t edge) {
     Napper& napper = *board.pins.napper;
     Port& port = board.ports[0];
     const Group& group = *board.group;
-    for (std::int64_t at = board.last + 1; at < edge; ++at) {
-        const std::int64_t due = board.cpu.due(at - 1 - board.reset);
-        const bool block = board.cpu.moves_block();
-        const std::int64_t most = std::min(edge - at, block || due == NEVER ? edge : due + board.reset - at + 1);
-        if (most >= LEAST_EDGES) {
-            const std::int64_t many = napper.stretch(port, board.cpu, group.time_of(at), group.period, most) - 1;
-            if (many >= LEAST_EDGES - 1) {
-                board.evaluated += napper.catch_up(port, board.cpu, group.time_of(at), group.period, many);
-                at += many;
-            }
+    // Edges before the board is asked again to catch up with several.
+    constexpr std::int64_t PAUSE = 3;
+    std::int64_t pause = 0;
+    for (std::int64_t at = board.last + 1; at < edge; ++at, --pause) {
+        const std::int64_t before = at - 1 - board.reset;
+        if (pause <= 0 && edge - at >= LEAST_EDGES) {
+            const std::int64_t many = napper.catch_up(port, board.cpu, before, group.time_of(at), group.period,
+                                                      edge - at - 1, board.evaluated);
+            at += many;
+            pause = many ? 1 : PAUSE;
         }
         bool awake = *port.pins.rx_valid || !*board.pins.idle || board.cpu.due(at - 1 - board.reset) <= at - board.reset;
         port.edge(group.time_of(at), group.time_of(at + 1), awake);

@@ -160,10 +160,11 @@ std::uint32_t FiberIn::emerge_word(std::uint32_t word) {
 
 // -- out --------------------------------------------------------------------------------------------
 
-std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
+std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges, bool lists) {
     // Enough bytes are here for the time in which the first words are fetched.
     constexpr unsigned LEAST_BYTES = 16;
     if (!out.streams_ || !out.front_valid_) return 0;
+    lists |= out.entries_.level() != 0;
     std::uint32_t bytes = out.item_.bytes();
     const bool plain = !out.special_;
     for (unsigned n = 0; n < out.items_.level() && out.items_.at(n).is_plain(); ++n) {
@@ -174,12 +175,12 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
         }
         bytes += out.items_.at(n).bytes();
     }
-    if (out.state_ == State::NEXT) return out.entries_.level() ? 0 : std::min(edges, as_edges(bytes) - 1);
+    if (out.state_ == State::NEXT) return lists ? 0 : std::min(edges, as_edges(bytes) - 1);
     if (plain) {
         if (bytes < LEAST_BYTES || out.flags_ & reg::TX_AREA_START) return 0;
         bytes += out.remaining_ > 4 ? out.remaining_ - 4 : 0;
     }
-    if (out.entries_.level()) {
+    if (lists) {
         // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
         // and items leave whose places they take, a byte at an edge at most.
         const unsigned level = out.items_.level();

@@ -91,8 +91,8 @@ class FiberIn::Flow {
 
 class FiberOut::Flow {
   public:
-    // For how many edges, up to `edges`, fiber out does what a Flow does.
-    static std::int32_t most(const FiberOut& out, std::int32_t edges);
+    // For how many edges, up to `edges`, fiber out does what a Flow does. `lists`: entries may be added to its list.
+    static std::int32_t most(const FiberOut& out, std::int32_t edges, bool lists);
 
     Flow(FiberOut& out, Port& port, const Edges& edges);
 

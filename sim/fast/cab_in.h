@@ -30,6 +30,8 @@ class FiberIn {
         return change(write, read, stored, symbol, errors);
     }
     void reset();
+    // What software writes.
+    void enter(const Write& write);
     // What arrives while nothing else happens.
     void arrive(int symbol) {
         symbol_ = symbol;
@@ -95,7 +97,6 @@ class FiberIn {
     void open();
     int take(Errors& errors);
     void end();
-    void enter(const Write& write);
     bool moves() const;
     bool writer_moves() const;
 

@@ -42,34 +42,6 @@ bool Cab::symbols_arrive(std::uint16_t least) const {
     return (held_.rx_valid && held_.rx_payload >= least) || (pins_.rx_valid && pins_.rx_payload >= least);
 }
 
-std::int64_t Cab::stretch(const Port& port, const Processor& cpu, std::int64_t time, std::int64_t period,
-                          std::int64_t edges) const {
-    const bool block = cpu.moves_block();
-    if (block ? settling_ || write_.address || read_ : !streams_ || held_.valid || pins_.valid) return 0;
-    if (symbols_arrive(CONTROL_BIT) || (!out_.idle && !out_.sends_bytes())) return 0;
-    bool bytes = false;
-    edges = std::min<std::int64_t>(edges, in_.calm(bytes));
-    if (!bytes && symbols_arrive(0)) return 0;
-    const std::int64_t arrival = port.first_control(!bytes);
-    if (arrival != NEVER) edges = std::min(edges, (arrival - time - 1) / period);
-    // At an edge a word is answered at most.
-    return block ? std::min<std::int64_t>(edges, words_to_move(cpu)) : edges;
-}
-
-// How many words the CPU moves next, of its block access and of block writes that follow, while nothing else comes of
-// them; addresses are the bus's.
-std::uint32_t Cab::words_to_move(const Processor& cpu) const {
-    Place place{cpu.word(cpu.answered()).address, 4 * (cpu.words() - cpu.answered())};
-    std::uint32_t words = 0;
-    for (std::size_t number = 0;; ++number) {
-        if (!may_move(place, pins_.write, pins_.kernel)) return words;
-        words += place.length / 4;
-        const Operation* const next = cpu.follower(number);
-        if (!next) return words;
-        place = {next->address & ~3u, 4 * Processor::words_of(*next)};
-    }
-}
-
 // Whether the CPU has the right to all words of a place in a memory.
 bool Cab::may_move(const Place& place, bool writes, bool kernel) const {
     if (!within(place, region::DATA, region::DATA_BYTES) && !within(place, region::PROGRAM, region::PROGRAM_BYTES)) {

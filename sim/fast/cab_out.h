@@ -24,6 +24,8 @@ class FiberOut {
         return change(write, memory, fetched, fiber_ready, ready_signal);
     }
     void reset();
+    // What software writes.
+    void enter(const Write& write);
 
     // A word of an area is wanted in this cycle.
     bool fetches() const { return state_ == State::READ && items_.level() < AHEAD; }
@@ -97,7 +99,6 @@ class FiberOut {
     bool emit(Outgoing& pushed, std::uint32_t& raised);
     bool send(Outgoing& pushed, std::uint32_t& raised);
     void stop_item();
-    void enter(const Write& write);
     void leave(const Outgoing& pushed, bool push, bool fiber_ready);
     bool rests() const;
     bool output_empty() const { return !(front_valid_ || left_ || start_left_); }
