@@ -23,6 +23,7 @@ std::int32_t FiberIn::Flow::most(const FiberIn& in, const Port& port, int symbol
 bool FiberIn::can_flow() const {
     if (symbol_ >= CONTROL_BIT || (reply_left_ | command_left_) || lost_ || scatter.moves()) return false;
     if (state_ == State::WAIT) return !scatter.running;
+    if (state_ == State::CLOSED) return next_waits();
     return state_ == State::BODY && is_stream() && !spare_valid_ && held_count_ == CHECK_BYTES[check_];
 }
 
@@ -114,11 +115,14 @@ bool FiberIn::Flow::store_word() {
 
 std::int32_t FiberIn::Flow::store_until(std::uint32_t* memory, std::int32_t until) {
     if (!stores_ || in_.front_valid_ || !in_.writer.at_word() || emerged_ + 7 > until) return 0;
-    // The place behind the last byte that leaves the queue in time: one does at an edge, each DELAY behind its arrival.
-    std::uint32_t end = end_;
-    while (end != in_.head_ && arrival(end - 1) + DELAY + 2 >= until) --end;
-    const std::int32_t words = std::min(as_edges(end - in_.head_), until - 3 - emerged_) / 4;
-    if (words <= 0) return 0;
+    // As many as leave the queue in time: a byte does at an edge, each DELAY behind its arrival.
+    const auto in_time = [&](std::int32_t words) { return arrival(in_.head_ + 4 * words - 1) + DELAY + 2 < until; };
+    std::int32_t words = 0, most = std::min(as_edges(end_ - in_.head_), until - 3 - emerged_) / 4;
+    if (most <= 0 || !in_time(1)) return 0;
+    for (words = in_time(most) ? most : 1; words < most - 1;) {
+        const std::int32_t half = (words + most) / 2;
+        (in_time(half) ? words : most) = half;
+    }
     memory += in_.writer.next_word();
     for (std::int32_t n = 0; n < words; ++n) memory[n] = in_.emerge_word(take_word());
     in_.stored_ += 4 * static_cast<std::uint32_t>(words);
@@ -282,13 +286,13 @@ std::int32_t FiberOut::Flow::next_fetch() {
 }
 
 std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32_t until) {
-    if (!is_full() || out_.special_ || out_.address_ & 3 || empty_ >= until) return 0;
-    for (unsigned n = 0; n < AHEAD; ++n) {
-        if (out_.items_.at(n).bytes() != 4) return 0;
-    }
+    if (empty_ >= until || !is_full() || out_.special_ || out_.address_ & 3) return 0;
     // One when the item at work leaves, others as the fiber takes what follows it.
     const std::int64_t left = (until - 3 - fiber_.next_edge) * edges_.period - port_.symbol_ps;
     if (left < 0) return 0;
+    for (unsigned n = 0; n < AHEAD; ++n) {
+        if (out_.items_.at(n).bytes() != 4) return 0;
+    }
     const std::uint32_t words =
         std::min(1 + static_cast<std::uint32_t>(left / (4 * port_.symbol_ps)), (out_.remaining_ - 1) / 4);
     if (!words) return 0;

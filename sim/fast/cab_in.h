@@ -83,6 +83,7 @@ class FiberIn {
     std::uint32_t change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
     bool is_stream() const;
     bool can_flow() const;
+    bool next_waits() const;
     std::uint32_t stream(bool stored, int symbol);
     int emerge(int symbol);
     std::uint32_t emerge_word(std::uint32_t word);

@@ -160,9 +160,7 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
     std::uint32_t edges = room;
     switch (state_) {
         case State::CLOSED:
-            // The next packet waits for software to take the last one.
-            bytes = received_ && !(mode & reg::RX_MODE_DIRECT) && head_ != visible_ &&
-                    (ring_[head_ % RING] & 0x1FF) == static_cast<std::uint16_t>(Control::START);
+            bytes = next_waits();
             return bytes || rests_ ? room : 0;
         case State::WAIT: bytes = true; return room;
         case State::HEADER:
@@ -179,6 +177,12 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
     }
     bytes = true;
     return edges;
+}
+
+// Whether the next packet waits for software to take the last one.
+bool FiberIn::next_waits() const {
+    return received_ && !(mode & reg::RX_MODE_DIRECT) && head_ != visible_ &&
+           (ring_[head_ % RING] & 0x1FF) == static_cast<std::uint16_t>(Control::START);
 }
 
 // Whether a byte of the packet may be stored there.
