@@ -227,6 +227,9 @@ struct alignas(64) Port {
     }
 
     void take_back(std::uint32_t many) {
+        if (controls_) {
+            for (std::uint32_t n = 1; n <= many; ++n) controls_ -= symbols_[(tail_ - n) & mask_] >= CONTROL_BIT;
+        }
         tail_ = (tail_ - many) & mask_;
         plain_ = std::min(plain_, level());
         if (head_ == tail_) first = NEVER;
@@ -253,11 +256,14 @@ struct alignas(64) Port {
         if (tail_ == head_) grow(mask_ + 1);
     }
 
-    // put() for bytes that arrive one behind the other.
+    // put() for symbols that arrive one behind the other.
     void put(std::int64_t arrival, const std::uint16_t* symbols, std::uint32_t many) {
         if (!many) return;
         while (level() + many > mask_) grow(level());
-        if (!controls_) plain_ += many;
+        for (std::uint32_t n = 0; n < many; ++n) {
+            controls_ += symbols[n] >= CONTROL_BIT;
+            plain_ += !controls_;
+        }
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -265,7 +271,12 @@ struct alignas(64) Port {
         const std::uint32_t straight = std::min(many, mask_ + 1 - tail_);
         std::copy_n(symbols, straight, &symbols_[tail_]);
         std::copy_n(symbols + straight, many - straight, &symbols_[0]);
-        for (; many; --many, arrival += symbol_ps, tail_ = (tail_ + 1) & mask_) arrivals_[tail_] = arrival;
+        const auto arrive = [&](std::int64_t* at, std::uint32_t count) {
+            for (std::int64_t* const end = at + count; at != end; ++at, arrival += symbol_ps) *at = arrival;
+        };
+        arrive(&arrivals_[tail_], straight);
+        arrive(&arrivals_[0], many - straight);
+        tail_ = (tail_ + many) & mask_;
     }
 
     // Symbols under way.

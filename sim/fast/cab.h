@@ -86,6 +86,7 @@ class Cab : public Napper {
     };
     bool spares(const Operation& access, Prospect& prospect) const;
     bool spares(std::uint32_t address, std::uint32_t data, Prospect& prospect) const;
+    bool stores_what_it_sends() const;
     bool stores_where_it_sends(std::uint32_t address, std::uint32_t length) const;
     bool symbols_arrive(std::uint16_t least) const;
     bool may_move(const Place& place, bool writes, bool kernel) const;

@@ -205,7 +205,7 @@ bool Cab::is_apart(const Operation& access, bool& lists) const {
     const std::uint32_t address = access.address & ~3u;
     const std::uint32_t length = block ? 4 * Processor::words_of(access) : 4;
     const Place place{address - region::DATA, length};
-    if (place.address < region::DATA_BYTES) return !in_.stores_at(place) && !out_.area().meets(place);
+    if (place.address < region::DATA_BYTES) return !in_.stores_at(place) && !out_.reads(place);
     if (address - region::PROGRAM < region::PROGRAM_BYTES) return true;
     // What these registers read as stays as it is while bytes flow.
     if (!writes) return address >= reg::IRQ_PENDING && address + length <= reg::TX_STATUS + 4;
@@ -228,7 +228,7 @@ std::int32_t Cab::flow(Port& port, Processor& cpu, std::int64_t before, Wire& wi
     bool lists = false;
     if (!pauses) edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, apart(cpu, before, lists)));
     const bool sends = !out_.idle;
-    if (sends && edges.count >= LEAST_FLOW) edges.count = FiberOut::Flow::most(out_, edges.count, lists);
+    if (sends && edges.count >= LEAST_FLOW) edges.count = FiberOut::Flow::most(out_, port, edges, lists);
     if (edges.count >= LEAST_FLOW) edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
     FiberIn::Flow in(in_, port, wire.symbol, edges, sends);
@@ -241,7 +241,7 @@ std::int32_t Cab::flow(Port& port, Processor& cpu, std::int64_t before, Wire& wi
     // Words may be stored and fetched at once so many edges before anything else comes of memory, since their own edges
     // are forgotten at the end; unless words are fetched that have just been stored.
     constexpr std::int32_t SETTLING = 8;
-    const bool at_once = !(sends && in_.stores_at(out_.area()));
+    const bool at_once = !(sends && stores_what_it_sends());
     const auto until = [&](std::int32_t edge) {
         if (!at_once) return 0;
         return std::min(edges.count, bus ? bus->steady_until(edge) : NO_EDGE) - SETTLING;
@@ -316,7 +316,7 @@ bool Cab::pass(Port& port, Wire& wire, std::int64_t time, std::int64_t period) {
 
 std::int64_t Cab::catch_up(Port& port, Processor& cpu, std::int64_t before, std::int64_t time, std::int64_t period,
                            std::int64_t edges, std::int64_t& awake) {
-    if (symbols_arrive(CONTROL_BIT) || (!out_.idle && !out_.sends_bytes())) return 0;
+    if (symbols_arrive(CONTROL_BIT)) return 0;
     bool bytes = false;
     edges = std::min<std::int64_t>(edges, std::int64_t{in_.calm(bytes)} - 1);
     if (!bytes && symbols_arrive(0)) return 0;

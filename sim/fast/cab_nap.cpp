@@ -18,7 +18,7 @@ bool within(const Place& place, std::uint32_t base, std::uint32_t bytes) {
 
 Cab::Rest Cab::rest(const Processor& cpu, std::int64_t at) const {
     if (!timers_.rests() || held_.rst || pins_.rst || resetting_ || vme_) return {};
-    if (!out_.idle && !out_.sends_bytes()) return {};
+    if (!out_.idle && !out_.runs()) return {};
     Rest rest;
     rest.sends = !out_.idle;
     // While it handles an interrupt nothing that arrives is heard of. A ready signal may let something be sent.
@@ -30,7 +30,7 @@ Cab::Rest Cab::rest(const Processor& cpu, std::int64_t at) const {
         if (!rest.takes_bytes && symbols_arrive(0)) return {};
     }
     // An area may not be read while a packet is stored in it, or a block written.
-    if (rest.sends && in_.stores_at(out_.area())) return {};
+    if (rest.sends && stores_what_it_sends()) return {};
     Prospect prospect{rest.takes_controls, rest.sends, cpu.kernel(), in_.scatter.address};
     const auto lets = [&](const Operation& access) { return spares(access, prospect); };
     rest.edges = std::min(calm, cpu.foresee(at, lets));
@@ -61,7 +61,7 @@ bool Cab::spares(const Operation& access, Prospect& prospect) const {
     const bool block = access.kind == Op::READ_BLOCK || access.kind == Op::WRITE_BLOCK;
     const Place place{access.address & ~3u, block ? 4 * Processor::words_of(access) : 4};
     if (place.address - region::REGISTERS >= region::REGISTERS_BYTES) {
-        const bool meets = writes && prospect.sends && out_.area().meets({place.address - region::DATA, place.length});
+        const bool meets = writes && prospect.sends && out_.reads({place.address - region::DATA, place.length});
         return !meets && may_move(place, writes, prospect.kernel);
     }
     if (!prospect.kernel && protection_.current != cab::KERNEL) return false;
@@ -90,9 +90,14 @@ bool Cab::spares(std::uint32_t address, std::uint32_t data, Prospect& prospect) 
     }
 }
 
-// Whether an area that RX_AREA or RX_START names has words of the one that is being sent.
+// Whether a packet may be stored where one is sent from.
+bool Cab::stores_what_it_sends() const {
+    return out_.any_area([&](const Place& area) { return in_.stores_at(area); });
+}
+
+// Whether an area that RX_AREA or RX_START names has words of one that is sent.
 bool Cab::stores_where_it_sends(std::uint32_t address, std::uint32_t length) const {
-    return out_.area().meets({(address - region::DATA) & ~3u, (length & reg::RX_AREA_LENGTH) + 7});
+    return out_.reads({(address - region::DATA) & ~3u, (length & reg::RX_AREA_LENGTH) + 7});
 }
 
 std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
@@ -101,53 +106,10 @@ std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
 
 bool Cab::minds(std::uint32_t address, std::uint32_t data) const {
     address &= ~3u;
-    if (address - region::DATA < region::DATA_BYTES) return out_.area().meets({address - region::DATA, 4});
+    if (address - region::DATA < region::DATA_BYTES) return out_.reads({address - region::DATA, 4});
     if (address - region::PROGRAM < region::PROGRAM_BYTES) return false;
     Prospect prospect{true, true, true, in_.scatter.address};
     return !spares(address, data, prospect);
-}
-
-// The part that has not been read of the area that is being sent.
-Place FiberOut::area() const { return {address_, state_ == State::NEXT ? 0 : remaining_}; }
-
-// The bytes that leave next: those that wait for the fiber, those of words that were read, and those that will be read,
-// but for the last four. Behind them may come something else than bytes.
-std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const {
-    constexpr std::size_t KEPT = 4;
-    // A byte more than these leaves an item, and counts, if only one waits for the fiber now.
-    const std::uint32_t untold = threshold > progress_ ? threshold - progress_ - 1 : LENGTH_MASK - progress_;
-    most = std::min<std::size_t>(most, untold + KEPT - 1);
-    if (most <= 2 * KEPT) return 0;
-    std::size_t count = 0;
-    symbols[count++] = front_.symbol;
-    if (spare_valid_) symbols[count++] = spare_.symbol;
-    const auto add = [&](std::uint32_t word, unsigned first, unsigned last) {
-        for (unsigned lane = first; lane <= last && count < most; ++lane) {
-            symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
-        }
-    };
-    add(item_.word, item_.first, item_.last);
-    for (unsigned n = 0; n < items_.level() && items_.at(n).is_plain(); ++n) {
-        add(items_.at(n).word, items_.at(n).first, items_.at(n).last);
-    }
-    if (!special_ && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
-        const std::uint32_t end = address_ + std::max(remaining_, 4u) - 4;
-        const auto add_part = [&](std::uint32_t at) {
-            if (at < end) add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
-        };
-        std::uint32_t at = address_;
-        if (at & 3) {
-            add_part(at);
-            at = (at | 3) + 1;
-        }
-        std::size_t words = at < end && count < most ? std::min<std::size_t>(end - at, most - count) / 4 : 0;
-        for (; words; --words, at += 4, count += 4) {
-            const std::uint32_t word = memory[at / 4];
-            for (unsigned lane = 0; lane < 4; ++lane) symbols[count + lane] = word >> (24 - 8 * lane) & 0xFF;
-        }
-        add_part(at);
-    }
-    return count > KEPT ? count - KEPT : 0;
 }
 
 // For how many edges nothing happens that a CPU would hear of, unless a control code arrives; `bytes`: bytes may.

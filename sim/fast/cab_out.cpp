@@ -259,6 +259,18 @@ void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
 }
 
 void FiberOut::begin(const Entry& entry) {
+    if (has_bytes(entry)) {
+        remaining_ = entry.value & reg::TX_AREA_LENGTH;
+        address_ = entry.address;
+        flags_ = entry.value;
+        state_ = State::READ;
+    } else {
+        line_up(item_of(entry));
+    }
+}
+
+// What an entry without bytes puts on the fiber.
+FiberOut::Item FiberOut::item_of(const Entry& entry) {
     Item item{};
     switch (entry.kind) {
         case Kind::COMMAND:
@@ -275,13 +287,6 @@ void FiberOut::begin(const Entry& entry) {
             item.prefix = entry.value != static_cast<std::uint32_t>(Control::IDLE);
             break;
         case Kind::AREA:
-            remaining_ = entry.value & reg::TX_AREA_LENGTH;
-            address_ = entry.address;
-            flags_ = entry.value;
-            if (remaining_) {
-                state_ = State::READ;
-                return;
-            }
             item.symbol = static_cast<std::uint16_t>(Control::START);
             item.prefix = entry.value & reg::TX_AREA_START;
             item.crc = entry.value & reg::TX_AREA_CRC;
@@ -290,7 +295,7 @@ void FiberOut::begin(const Entry& entry) {
             item.notify = entry.value & reg::TX_AREA_NOTIFY;
             break;
     }
-    line_up(item);
+    return item;
 }
 
 }  // namespace nectar::fast
