@@ -43,10 +43,10 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
             const std::int64_t first =
                 port.send_ahead(group.time_of(edge + 1), group.period, symbols, static_cast<std::uint32_t>(many));
             Board& peer = *port.peer->board;
-            const auto control = std::find_if(symbols, symbols + many, [](std::uint16_t s) { return s >= CONTROL_BIT; });
-            const std::int64_t arrival = first + (control - symbols) * port.symbol_ps;
+            const std::uint32_t control = first_control(symbols, static_cast<std::uint32_t>(many));
+            const std::int64_t arrival = first + control * port.symbol_ps;
             if (!peer.takes_bytes) wake(peer, peer.group->edge_at(first) - 1);
-            if (!peer.takes_controls && control != symbols + many) wake(peer, peer.group->edge_at(arrival) - 1);
+            if (!peer.takes_controls && control != many) wake(peer, peer.group->edge_at(arrival) - 1);
         }
         due = std::min(due, group.edge_at(port.ahead_start));
         if (due < edge + LEAST_EDGES) return edge + 1;

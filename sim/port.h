@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,18 @@ namespace nectar {
 constexpr std::int64_t NEVER = INT64_MAX;
 // When a symbol arrives that gets lost.
 constexpr std::int64_t LOST = NEVER - 1;
+
+// The number of the first control code among so many symbols, from number `from` on; `many`: there is none. Looks at
+// four symbols at once, for a fourth of the instructions.
+inline std::uint32_t first_control(const std::uint16_t* symbols, std::uint32_t many, std::uint32_t from = 0) {
+    constexpr std::uint64_t BITS = CONTROL_BIT * 0x0001'0001'0001'0001;
+    for (std::uint64_t four; from + 4 <= many; from += 4) {
+        std::memcpy(&four, symbols + from, sizeof four);
+        if (four & BITS) break;
+    }
+    while (from < many && symbols[from] < CONTROL_BIT) ++from;
+    return from;
+}
 
 struct Board;
 
@@ -260,10 +273,9 @@ struct alignas(64) Port {
     void put(std::int64_t arrival, const std::uint16_t* symbols, std::uint32_t many) {
         if (!many) return;
         while (level() + many > mask_) grow(level());
-        for (std::uint32_t n = 0; n < many; ++n) {
-            controls_ += symbols[n] >= CONTROL_BIT;
-            plain_ += !controls_;
-        }
+        const std::uint32_t bytes = nectar::first_control(symbols, many);
+        if (!controls_) plain_ += bytes;
+        for (std::uint32_t n = bytes; n < many; n = nectar::first_control(symbols, many, n + 1)) ++controls_;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -272,7 +284,10 @@ struct alignas(64) Port {
         std::copy_n(symbols, straight, &symbols_[tail_]);
         std::copy_n(symbols + straight, many - straight, &symbols_[0]);
         const auto arrive = [&](std::int64_t* at, std::uint32_t count) {
-            for (std::int64_t* const end = at + count; at != end; ++at, arrival += symbol_ps) *at = arrival;
+            for (; count >= 4; count -= 4, at += 4, arrival += 4 * symbol_ps) {
+                for (int n = 0; n < 4; ++n) at[n] = arrival + n * symbol_ps;
+            }
+            for (; count; --count, ++at, arrival += symbol_ps) *at = arrival;
         };
         arrive(&arrivals_[tail_], straight);
         arrive(&arrivals_[0], many - straight);

@@ -86,9 +86,9 @@ class Processor {
     bool kernel() const { return level == INTERRUPT || supervisor_; }
     // At how many edges, at least, behind the one at `at` software must be told of something, a handler returns, or an
     // access begins that lets(operation) refuses; NEVER if the CPU waits. lets() is asked for the access under way and
-    // those that follow, in their order. The interrupt line stays as it is.
+    // those that follow, in their order. The interrupt line stays as it is. More than `most` edges are not looked for.
     template <typename Lets>
-    std::int64_t foresee(std::int64_t at, Lets lets) const {
+    std::int64_t foresee(std::int64_t at, std::int64_t most, Lets lets) const {
         const bool interrupted = *pins.irq && open();
         const Queue& queue = queues_[level];
         std::int64_t edges = 1;
@@ -104,7 +104,7 @@ class Processor {
             default: return due(at) == NEVER ? NEVER : 1;
         }
         if (interrupted) return state_ == State::SPEND ? 1 : edges;
-        for (std::size_t next = queue.next; next < queue.operations.size(); ++next) {
+        for (std::size_t next = queue.next; next < queue.operations.size() && edges <= most; ++next) {
             const Operation& operation = queue.operations[next];
             if (operation.kind == Op::SPEND) {
                 edges += static_cast<std::int64_t>(operation.value);

@@ -91,7 +91,7 @@ class Cab : public Napper {
     bool symbols_arrive(std::uint16_t least) const;
     bool may_move(const Place& place, bool writes, bool kernel) const;
     bool bus_rests() const;
-    std::int64_t apart(const Processor& cpu, std::int64_t at, bool& lists) const;
+    std::int64_t apart(const Processor& cpu, std::int64_t at, std::int64_t most, bool& lists) const;
     bool is_apart(const Operation& access, bool& lists) const;
     std::int32_t flow(Port& port, Processor& cpu, std::int64_t before, Wire& wire, Edges edges);
     bool pass(Port& port, Wire& wire, std::int64_t time, std::int64_t period);

@@ -191,11 +191,11 @@ bool Cab::bus_rests() const {
     return !works && interrupts_.settled();
 }
 
-// For how many edges behind the one at `at` no access of the CPU meets anything of the fibers; of those that come
+// For how many edges behind the one at `at`, if not for `most`, no access of the CPU meets anything of the fibers; of those that come
 // by then, `lists`: one adds to what is sent.
-std::int64_t Cab::apart(const Processor& cpu, std::int64_t at, bool& lists) const {
+std::int64_t Cab::apart(const Processor& cpu, std::int64_t at, std::int64_t most, bool& lists) const {
     const auto lets = [&](const Operation& access) { return is_apart(access, lists); };
-    const std::int64_t edges = cpu.foresee(at, lets);
+    const std::int64_t edges = cpu.foresee(at, most, lets);
     return edges == NEVER ? edges : edges - 1;
 }
 
@@ -226,7 +226,7 @@ bool Cab::is_apart(const Operation& access, bool& lists) const {
 std::int32_t Cab::flow(Port& port, Processor& cpu, std::int64_t before, Wire& wire, Edges edges) {
     const bool pauses = bus_rests() && cpu.due(before) > before + edges.count;
     bool lists = false;
-    if (!pauses) edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, apart(cpu, before, lists)));
+    if (!pauses) edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, apart(cpu, before, edges.count, lists)));
     const bool sends = !out_.idle;
     if (sends && edges.count >= LEAST_FLOW) edges.count = FiberOut::Flow::most(out_, port, edges, lists);
     if (edges.count >= LEAST_FLOW) edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);

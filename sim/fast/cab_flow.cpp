@@ -261,9 +261,7 @@ std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32
     // One when the item at work leaves, others as the fiber takes what follows it.
     const std::int64_t left = (until - 3 - fiber_.next_edge) * edges_.period - port_.symbol_ps;
     if (left < 0) return 0;
-    for (unsigned n = 0; n < AHEAD; ++n) {
-        if (out_.items_.at(n).bytes() != 4) return 0;
-    }
+    if (out_.lined_up_ != 4 * AHEAD) return 0;
     const std::uint32_t words =
         std::min(1 + static_cast<std::uint32_t>(left / (4 * port_.symbol_ps)), (out_.remaining_ - 1) / 4);
     if (!words) return 0;

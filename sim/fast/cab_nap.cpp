@@ -23,17 +23,19 @@ Cab::Rest Cab::rest(const Processor& cpu, std::int64_t at) const {
     rest.sends = !out_.idle;
     // While it handles an interrupt nothing that arrives is heard of. A ready signal may let something be sent.
     rest.takes_bytes = rest.takes_controls = cpu.handles() && (rest.sends || !out_.waits());
+    // A nap of more edges saves no more.
+    constexpr std::int64_t MOST = 1024;
     std::int64_t calm = NEVER;
     if (!rest.takes_controls) {
         if (symbols_arrive(CONTROL_BIT)) return {};
         calm = in_.calm(rest.takes_bytes);
         if (!rest.takes_bytes && symbols_arrive(0)) return {};
     }
-    // An area may not be read while a packet is stored in it, or a block written.
-    if (rest.sends && stores_what_it_sends()) return {};
     Prospect prospect{rest.takes_controls, rest.sends, cpu.kernel(), in_.scatter.address};
     const auto lets = [&](const Operation& access) { return spares(access, prospect); };
-    rest.edges = std::min(calm, cpu.foresee(at, lets));
+    rest.edges = std::min(calm, cpu.foresee(at, MOST, lets));
+    // An area may not be read while a packet is stored in it.
+    if (rest.edges < LEAST_FLOW || (rest.sends && stores_what_it_sends())) return {};
     return rest;
 }
 

@@ -49,7 +49,7 @@ std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, 
     }
     if (stops_) {
         items_.clear();
-        special_ = 0;
+        special_ = lined_up_ = 0;
         state_ = State::NEXT;
     } else {
         gather(memory, fetched, ahead);
@@ -162,6 +162,7 @@ void FiberOut::next_item() {
         item_ = items_.front();
         items_.pop();
         special_ -= !item_.is_plain();
+        lined_up_ -= item_.symbols();
     }
     byte_number_ = 0;
 }

@@ -105,6 +105,7 @@ class FiberOut {
     void line_up(const Item& item) {
         items_.push(item);
         special_ += !item.is_plain();
+        lined_up_ += item.symbols();
     }
     static bool has_bytes(const Entry& entry) {
         return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
@@ -129,6 +130,7 @@ class FiberOut {
     List<Entry, cab::TX_LIST_DEPTH> entries_;
     List<Item, AHEAD> items_;
     unsigned special_ = 0;  // those that are not plain
+    unsigned lined_up_ = 0; // symbols of all
 
     // The area that is being read.
     State state_ = State::NEXT;

@@ -142,7 +142,14 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, const Port& port, const E
         if (!(flags & reg::TX_AREA_NOTIFY)) symbols += std::min(area.length, 4u);
         return !lists && symbols < enough;
     };
-    out.look_ahead(of_item, of_area);
+    // Mostly words of one area fill all of this; then nothing is looked at one by one.
+    const bool within = !out.special_ && out.item_.is_plain() && !(out.flags_ & reg::TX_AREA_START) &&
+                        out.state_ != State::NEXT && out.lined_up_ >= AHEAD && out.remaining_ >= enough;
+    if (within) {
+        symbols = enough;
+    } else {
+        out.look_ahead(of_item, of_area);
+    }
     std::int64_t most = std::min<std::int64_t>(edges.count, time_of(std::int64_t{symbols} - 1));
     if (lists) {
         // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
@@ -152,7 +159,7 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, const Port& port, const E
         const std::int64_t behind = words - (std::int64_t{AHEAD} - level) - 1;  // of these items, but for that at work
         const std::int64_t lined_up = std::min(behind, level);
         std::int64_t leaving = behind < 0 ? 0 : out.symbols_left() + 4 * (behind - lined_up);
-        for (unsigned n = 0; n < lined_up; ++n) leaving += out.items_.at(n).symbols();
+        leaving += lined_up == level ? out.lined_up_ : lined_up;
         most = std::min(most, std::max(2 * (words - 1), behind < 0 ? 0 : time_of(leaving)));
     }
     return static_cast<std::int32_t>(std::max<std::int64_t>(most, 0));
