@@ -17,10 +17,10 @@ constexpr std::int64_t NEVER = INT64_MAX;
 // When a symbol arrives that gets lost.
 constexpr std::int64_t LOST = NEVER - 1;
 
-// The number of the first control code among so many symbols, from number `from` on; `many`: there is none. Looks at
-// four symbols at once, for a fourth of the instructions.
+// The number of the first of so many symbols, from number `from` on, that is no byte; `many`: there is none. Looks at
+// four at once, for a fourth of the instructions.
 inline std::uint32_t first_control(const std::uint16_t* symbols, std::uint32_t many, std::uint32_t from = 0) {
-    constexpr std::uint64_t BITS = CONTROL_BIT * 0x0001'0001'0001'0001;
+    constexpr std::uint64_t BITS = (0x1'0000ull - CONTROL_BIT) * 0x0001'0001'0001'0001;
     for (std::uint64_t four; from + 4 <= many; from += 4) {
         std::memcpy(&four, symbols + from, sizeof four);
         if (four & BITS) break;

@@ -182,6 +182,8 @@ void FiberOut::Flow::Fiber::take(unsigned symbols, std::int64_t symbol_ps, std::
     count += symbols;
     next_edge += static_cast<std::int32_t>(symbols);
     next_time += symbols * period;
+    // A word's bytes take an edge or two more than one each.
+    for (int n = 0; n < 2 && next_time < last_start; ++n, ++next_edge) next_time += period;
     if (next_time >= last_start) return;
     const std::int64_t edges = (last_start - next_time + period - 1) / period;
     next_edge += static_cast<std::int32_t>(edges);

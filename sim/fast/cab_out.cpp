@@ -238,11 +238,20 @@ void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
             const bool final = reach <= 4;
             Item item{};
             item.word = word_;
+            item.lanes = true;
+            item.last = 3;
+            if (!first && reach > 4 && !(flags_ & reg::TX_AREA_START)) {
+                // Most words: 4 % of the instructions that send a packet.
+                line_up(item);
+                remaining_ -= 4;
+                address_ += 4;
+                state_ = State::READ;
+                break;
+            }
             item.symbol = static_cast<std::uint16_t>(Control::START);
             item.prefix = flags_ & reg::TX_AREA_START;
-            item.lanes = true;
             item.first = static_cast<std::uint8_t>(first);
-            item.last = static_cast<std::uint8_t>(final ? reach - 1 : 3);
+            if (final) item.last = static_cast<std::uint8_t>(reach - 1);
             item.internet = flags_ & reg::TX_AREA_INTERNET;
             if (final) {
                 item.crc = flags_ & reg::TX_AREA_CRC;
