@@ -106,7 +106,8 @@ void Engine::catch_up(Board& board, std::int64_t edge) {
             at += many;
             pause = many ? 1 : PAUSE;
         }
-        bool awake = *port.pins.rx_valid || !*board.pins.idle || board.cpu.due(at - 1 - board.reset) <= at - board.reset;
+        const std::int64_t due = board.cpu.due(at - 1 - board.reset);
+        bool awake = *port.pins.rx_valid || !*board.pins.idle || due <= at - board.reset;
         port.edge(group.time_of(at), group.time_of(at + 1), awake);
         board.cpu.edge(at - board.reset);
         *board.pins.clk = 1;

@@ -82,7 +82,7 @@ class Processor {
     }
 
     // Whether it handles an interrupt, and hears of no other; whether accesses are made in the kernel's domain.
-    bool handles() const { return level == INTERRUPT; }
+    bool handles() const { return level == INTERRUPT && state_ != State::ENDED; }
     bool kernel() const { return level == INTERRUPT || supervisor_; }
     // At how many edges, at least, behind the one at `at` software must be told of something, a handler returns, or an
     // access begins that lets(operation) refuses; NEVER if the CPU waits. lets() is asked for the access under way and
@@ -134,17 +134,6 @@ class Processor {
     std::uint32_t taken() const { return taken_; }
     std::uint32_t answered() const { return answered_; }
     const Operation& access() const { return access_; }
-    // The block write number so-and-so, from 0 on, of those that follow the one under way with nothing between them;
-    // null: there are fewer. Begins the first of them at the edge at which the last word is answered.
-    const Operation* follower(std::size_t number) const {
-        const Queue& queue = queues_[level];
-        number += queue.next;
-        if (access_.kind != Op::WRITE_BLOCK || (*pins.irq && open())) return nullptr;
-        if (number >= queue.operations.size()) return nullptr;
-        const Operation& operation = queue.operations[number];
-        return operation.kind == Op::WRITE_BLOCK ? &operation : nullptr;
-    }
-    void follow() { begin(queues_[level].operations[queues_[level].next++]); }
     static std::uint32_t words_of(const Operation& block) {
         return (((block.address + block.size + 3) & ~3u) - (block.address & ~3u)) / 4;
     }
@@ -180,7 +169,7 @@ class Processor {
   private:
     enum class State : std::uint8_t { ABSENT, NEW, FETCH, ACCESS, SPEND, WAIT, ENDED };
 
-    // Edges from the one at which a word is taken to the one at which it is answered, at least; of an access as a whole.
+    // Edges from the one at which a word is taken to the one at which it is answered, at least; of a whole access.
     static constexpr std::int64_t ANSWER = 3;
     static std::int64_t edges_of(const Operation& access) {
         if (access.kind == Op::READ_BLOCK && !access.size) return 0;

@@ -22,8 +22,8 @@ constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t b
 
 }  // namespace
 
-// The access at work, which finds all as it is in this cycle; data memory is given to the CPU. Then the next one begins.
-// Returns whether that is VME's.
+// The access at work, which finds all as it is in this cycle; data memory is given to the CPU. Then the next one
+// begins. Returns whether that is VME's.
 bool Cab::work(const Inputs& in, bool given) {
     const bool settles = at_work_ && work_.settles;
     ended_ = at_work_ && make(given);

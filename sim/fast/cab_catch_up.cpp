@@ -191,8 +191,8 @@ bool Cab::bus_rests() const {
     return !works && interrupts_.settled();
 }
 
-// For how many edges behind the one at `at`, if not for `most`, no access of the CPU meets anything of the fibers; of those that come
-// by then, `lists`: one adds to what is sent.
+// For how many edges behind the one at `at`, if not for `most`, no access of the CPU meets anything of the fibers;
+// `lists`: one of those that come by then adds to the list of what is sent, or reads how much of it is left.
 std::int64_t Cab::apart(const Processor& cpu, std::int64_t at, std::int64_t most, bool& lists) const {
     const auto lets = [&](const Operation& access) { return is_apart(access, lists); };
     const std::int64_t edges = cpu.foresee(at, most, lets);
@@ -208,7 +208,10 @@ bool Cab::is_apart(const Operation& access, bool& lists) const {
     if (place.address < region::DATA_BYTES) return !in_.stores_at(place) && !out_.reads(place);
     if (address - region::PROGRAM < region::PROGRAM_BYTES) return true;
     // What these registers read as stays as it is while bytes flow.
-    if (!writes) return address >= reg::IRQ_PENDING && address + length <= reg::TX_STATUS + 4;
+    if (!writes) {
+        lists |= address + length > reg::TX_STATUS;
+        return address >= reg::IRQ_PENDING && address + length <= reg::TX_STATUS + 4;
+    }
     switch (address) {
         case reg::TX_COMMAND:
         case reg::TX_SYMBOL:
@@ -226,7 +229,10 @@ bool Cab::is_apart(const Operation& access, bool& lists) const {
 std::int32_t Cab::flow(Port& port, Processor& cpu, std::int64_t before, Wire& wire, Edges edges) {
     const bool pauses = bus_rests() && cpu.due(before) > before + edges.count;
     bool lists = false;
-    if (!pauses) edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, apart(cpu, before, edges.count, lists)));
+    if (!pauses) {
+        const std::int64_t most = apart(cpu, before, edges.count, lists);
+        edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, most));
+    }
     const bool sends = !out_.idle;
     if (sends && edges.count >= LEAST_FLOW) edges.count = FiberOut::Flow::most(out_, port, edges, lists);
     if (edges.count >= LEAST_FLOW) edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);

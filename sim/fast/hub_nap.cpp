@@ -157,7 +157,8 @@ void Hub::repeat(Port* ports, std::uint32_t patterns) {
         if (!flow_.ports[place].in) continue;
         const unsigned n = ports[place].number;
         const unsigned ahead = has(arriving_, n) + has(held_valid_, n);
-        port_[n].queue.preset(ahead, many, [&](std::uint32_t count, std::uint16_t* to) { ports[place].receive(count, to); });
+        const auto give = [&](std::uint32_t count, std::uint16_t* to) { ports[place].receive(count, to); };
+        port_[n].queue.preset(ahead, many, give);
     }
     for (std::size_t place = 0; place < wired; ++place) {
         if (!flow_.ports[place].leaves) continue;
