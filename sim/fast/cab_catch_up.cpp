@@ -192,7 +192,7 @@ bool Cab::bus_rests() const {
 }
 
 // For how many edges behind the one at `at`, if not for `most`, no access of the CPU meets anything of the fibers;
-// `lists`: one of those that come by then adds to the list of what is sent, or reads how much of it is left.
+// `lists`: one of those that come by then adds to the list of what is sent.
 std::int64_t Cab::apart(const Processor& cpu, std::int64_t at, std::int64_t most, bool& lists) const {
     const auto lets = [&](const Operation& access) { return is_apart(access, lists); };
     const std::int64_t edges = cpu.foresee(at, most, lets);
@@ -207,11 +207,9 @@ bool Cab::is_apart(const Operation& access, bool& lists) const {
     const Place place{address - region::DATA, length};
     if (place.address < region::DATA_BYTES) return !in_.stores_at(place) && !out_.reads(place);
     if (address - region::PROGRAM < region::PROGRAM_BYTES) return true;
-    // What these registers read as stays as it is while bytes flow.
-    if (!writes) {
-        lists |= address + length > reg::TX_STATUS;
-        return address >= reg::IRQ_PENDING && address + length <= reg::TX_STATUS + 4;
-    }
+    // What these registers read as stays as it is while bytes flow, but for the last one. The last word that is read in
+    // a nap is read at its last edge, which is in no flow.
+    if (!writes) return address >= reg::IRQ_PENDING && address + length <= reg::TX_STATUS + 4;
     switch (address) {
         case reg::TX_COMMAND:
         case reg::TX_SYMBOL:

@@ -91,8 +91,8 @@ class FiberIn::Flow {
 
 class FiberOut::Flow {
   public:
-    // For how many of these edges fiber out does what a Flow does. `lists`: its list may be
-    // added to, or read.
+    // For how many of these edges fiber out does what a Flow does. `lists`: entries may be
+    // added to its list.
     static std::int32_t most(const FiberOut& out, const Port& port, const Edges& edges, bool lists);
 
     Flow(FiberOut& out, Port& port, const Edges& edges);

@@ -133,12 +133,10 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, const Port& port, const E
     // The item at work counts once, as a whole.
     std::uint32_t symbols = out.symbols_left() - out.item_.symbols();
     const auto of_item = [&](const Item& item) {
-        if (lists && item.prefix) return false;
         symbols += item.symbols();
         return symbols < enough;
     };
     const auto of_area = [&](const Place& area, std::uint32_t flags) {
-        if (lists && flags & reg::TX_AREA_START) return false;
         // Without its last word, which may tell of itself.
         symbols += std::max(area.length, 4u) - 4;
         if (!(flags & reg::TX_AREA_NOTIFY)) symbols += std::min(area.length, 4u);
@@ -154,7 +152,7 @@ std::int32_t FiberOut::Flow::most(const FiberOut& out, const Port& port, const E
     }
     std::int64_t most = std::min<std::int64_t>(edges.count, time_of(std::int64_t{symbols} - 1));
     if (lists) {
-        // No packet may start, and what follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
+        // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
         // and items leave whose places they take; each has a symbol at least, words that follow others have four.
         const auto level = static_cast<std::int64_t>(out.items_.level());
         const std::int64_t words = ((out.address_ & 3) + out.remaining_ + 3) / 4;

@@ -37,6 +37,7 @@ class Looker(Station):
                     self._send(self.packets[number])
                 for _ in range(self.rng.choice((0, 0, 2, 12))):
                     await self._look()
+                self.seen.append(await self.door.read(REG["TX_ADDRESS"].address))
             except BusError as error:
                 self.seen.append((error.address, error.write))
         while True:
@@ -105,7 +106,7 @@ def test_what_registers_read_as_in_a_nap_is_the_same(name, number):
 
 
 def test_naps_go_on_through_accesses_and_from_packet_to_packet():
-    """Of the edges of CABs that send and receive whole packets all the time, few are none of a nap."""
+    """Of the edges of CABs that send and receive whole packets all the time, few are not in a nap."""
 
     def look(machine):
         names = [f"CAB{number + 1}" for number in range(16)]
@@ -113,4 +114,4 @@ def test_naps_go_on_through_accesses_and_from_packet_to_packet():
 
     run = workloads.run("hub:16", workloads.ring_tasks(16, 10), fast=True, threads=1, look=look)
     napped, edges = map(sum, zip(*run.seen, strict=True))
-    assert napped > 0.94 * edges
+    assert napped > 0.95 * edges
