@@ -1,6 +1,7 @@
 // A CAB's CPU: executes the operations of its software, clock edge by clock edge, as docs/door.md rules.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -119,6 +120,18 @@ class Processor {
             }
         }
         return edges;
+    }
+
+    // At how many edges more, at least, if not at `most`, accesses are under way, one behind the other.
+    std::int64_t busy(std::int64_t most) const {
+        if (state_ != State::ACCESS) return 0;
+        std::int64_t edges = taken_ < words_ ? words_ - taken_ + ANSWER : 1;
+        const Queue& queue = queues_[level];
+        for (std::size_t next = queue.next; next < queue.operations.size() && edges < most; ++next) {
+            if (!is_access(queue.operations[next].kind)) break;
+            edges += edges_of(queue.operations[next]);
+        }
+        return std::min(edges, most);
     }
 
     // A block access, for a board that does words of it by itself (docs/naps.md). Words count from 0.

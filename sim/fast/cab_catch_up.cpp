@@ -232,10 +232,14 @@ std::int32_t Cab::flow(Port& port, Processor& cpu, std::int64_t before, Wire& wi
         edges.count = static_cast<std::int32_t>(std::min<std::int64_t>(edges.count, most));
     }
     const bool sends = !out_.idle;
+    // Where nothing leaves, the board may sleep at an edge at which the CPU does nothing.
+    const auto busy = static_cast<std::int32_t>(sends ? 0 : cpu.busy(edges.count));
+    const bool moves = busy >= LEAST_FLOW;
+    if (moves) edges.count = busy;
     if (sends && edges.count >= LEAST_FLOW) edges.count = FiberOut::Flow::most(out_, port, edges, lists);
     if (edges.count >= LEAST_FLOW) edges.count = FiberIn::Flow::most(in_, port, wire.symbol, edges);
     if (edges.count < LEAST_FLOW) return 0;
-    FiberIn::Flow in(in_, port, wire.symbol, edges, sends);
+    FiberIn::Flow in(in_, port, wire.symbol, edges, sends || moves);
     if (!edges.count) return 0;
     std::optional<FiberOut::Flow> out;
     if (sends) out.emplace(out_, port, edges);
