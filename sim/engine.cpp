@@ -206,7 +206,7 @@ void Engine::step(Group& group) {
 bool Engine::prepare(Board& board, std::int64_t edge, std::int64_t time) {
     if (board.naps) {
         catch_up(board, edge);
-        board.naps = board.takes_bytes = false;
+        board.naps = board.takes_bytes = board.takes_controls = false;
     }
     std::int64_t left_out = edge - board.last - 1;
     board.last = edge;
@@ -332,7 +332,8 @@ bool Engine::exchange_some(Board& board, std::int64_t time, std::int64_t next) {
 inline void Engine::sent(const Port& port, std::int64_t arrival) {
     Board& receiver = *port.peer->board;
     const Group& group = *receiver.group;
-    const bool wakes = !receiver.takes_bytes || port.faults || *port.pins.tx_payload >= CONTROL_BIT;
+    const bool taken = *port.pins.tx_payload < CONTROL_BIT ? receiver.takes_bytes : receiver.takes_controls;
+    const bool wakes = !taken || port.faults;
     // The inputs of an edge are set at the edge before it.
     if (wakes && arrival != LOST && arrival - group.period < group.time_of(group.wake[receiver.slot])) {
         wake(receiver, group.edge_at(arrival) - 1);

@@ -52,7 +52,8 @@ struct Board {
     bool recorded = false;    // in a waveform file
     bool awake = false;       // being recorded now: does not sleep
     bool naps = false;        // is evaluated when it wakes, at all edges since the last one
-    bool takes_bytes = false; // and bytes that arrive do not wake it
+    bool takes_bytes = false; // and bytes that arrive do not wake it,
+    bool takes_controls = false;  // nor do control codes
     std::int64_t evaluated = 0;
     std::int64_t napped = 0;  // edges at which it was evaluated later
     double cost_ns = 500;     // of an evaluation, of the host's time; measured at some of them

@@ -13,16 +13,18 @@ Processor& Engine::cpu(int index) {
 }
 
 void Engine::start(int index, bool handler) {
-    cpu(index).start(handler);
     Board& board = board_of(index);
+    catch_up(board);
+    cpu(index).start(handler);
     wake(board, board.group->edge_at(now_));
 }
 
 void Engine::halt(int index) { cpu(index).halt(); given_ = true; }
 
 void Engine::wake(int index) {
-    cpu(index).wake();
     Board& board = board_of(index);
+    catch_up(board);
+    cpu(index).wake();
     wake(board, board.group->edge_at(now_));
 }
 

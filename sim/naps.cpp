@@ -22,22 +22,15 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
     const Pins& pins = board.pins;
     Port& port = board.ports[0];
     // What the CPU writes may change what was to be sent.
-    if (*pins.cpu.valid && port.ahead && *pins.cpu.write && pins.napper->minds(*pins.cpu.address)) recall(port);
-    const bool block = board.cpu.moves_block();
-    if (!may_nap_ || edge < board.reset || board.wired != 1 || (*pins.cpu.valid && !block)) return edge + 1;
-    std::int64_t due = NEVER;
-    if (block) {
-        // A word is answered at an edge at most; what follows the last one is no nap's, if it is no block write.
-        if (!board.cpu.follower(0)) due = edge + board.cpu.words() - board.cpu.answered();
-    } else if ((due = board.cpu.due(edge - board.reset)) != NEVER) {
-        due += board.reset;
-    }
-    if (due < edge + LEAST_EDGES) return edge + 1;
-    const Napper::Rest rest = pins.napper->rest(board.cpu);
-    due = std::min(due, edge + rest.edges);
-    const std::uint32_t timer = *pins.cpu.wake_in;
+    const CpuPins& cpu = pins.cpu;
+    if (*cpu.valid && port.ahead && *cpu.write && pins.napper->minds(*cpu.address, *cpu.write_data)) recall(port);
+    if (!may_nap_ || edge < board.reset || board.wired != 1) return edge + 1;
+    const Napper::Rest rest = pins.napper->rest(board.cpu, edge - board.reset);
+    if (rest.edges < LEAST_EDGES) return edge + 1;
+    std::int64_t due = edge + rest.edges;
+    const std::uint32_t timer = *cpu.wake_in;
     if (timer != DISARMED) due = std::min(due, edge + std::int64_t{timer} - 1);
-    const std::int64_t arrival = port.first_control(!rest.takes_bytes);
+    const std::int64_t arrival = rest.takes_controls ? NEVER : port.first_control(!rest.takes_bytes);
     Group& group = *board.group;
     if (arrival != NEVER) due = std::min(due, group.edge_at(arrival) - 1);
     if (due < edge + LEAST_EDGES) return edge + 1;
@@ -50,13 +43,17 @@ std::int64_t Engine::nap(Board& board, std::int64_t edge) {
             const std::int64_t first =
                 port.send_ahead(group.time_of(edge + 1), group.period, symbols, static_cast<std::uint32_t>(many));
             Board& peer = *port.peer->board;
+            const std::uint32_t control = first_control(symbols, static_cast<std::uint32_t>(many));
+            const std::int64_t arrival = first + control * port.symbol_ps;
             if (!peer.takes_bytes) wake(peer, peer.group->edge_at(first) - 1);
+            if (!peer.takes_controls && control != many) wake(peer, peer.group->edge_at(arrival) - 1);
         }
         due = std::min(due, group.edge_at(port.ahead_start));
         if (due < edge + LEAST_EDGES) return edge + 1;
     }
     board.naps = true;
     board.takes_bytes = rest.takes_bytes;
+    board.takes_controls = rest.takes_controls;
     return due;
 }
 
@@ -93,21 +90,30 @@ void Engine::catch_up_relay(Board& board, std::int64_t edge) {
 void Engine::catch_up(Board& board, std::int64_t edge) {
     if (board.last + 1 >= edge) return;
     if (board.pins.relay) return catch_up_relay(board, edge);
-    const Group& group = *board.group;
-    Port& port = board.ports[0];
     *board.pins.cpu.slept = 0;
-    const std::int64_t edges = edge - board.last - 1;
-    std::int64_t awake =
-        board.pins.napper->catch_up(port, board.cpu, group.time_of(board.last + 1), group.period, edges - 1);
-    const bool block = board.cpu.moves_block();
-    bool symbol = block || *port.pins.rx_valid || !*board.pins.idle;
-    port.edge(group.time_of(edge - 1), group.time_of(edge), symbol);
-    awake += symbol;
-    if (block) board.cpu.edge(edge - 1 - board.reset);
-    *board.pins.clk = 1;
-    board.eval(board.state);
-    board.evaluated += awake;
-    board.napped += edges;
+    board.napped += edge - board.last - 1;
+    Napper& napper = *board.pins.napper;
+    Port& port = board.ports[0];
+    const Group& group = *board.group;
+    // Edges before the board is asked again to catch up with several.
+    constexpr std::int64_t PAUSE = 3;
+    std::int64_t pause = 0;
+    for (std::int64_t at = board.last + 1; at < edge; ++at, --pause) {
+        const std::int64_t before = at - 1 - board.reset;
+        if (pause <= 0 && edge - at >= LEAST_EDGES) {
+            const std::int64_t many = napper.catch_up(port, board.cpu, before, group.time_of(at), group.period,
+                                                      edge - at - 1, board.evaluated);
+            at += many;
+            pause = many ? 1 : PAUSE;
+        }
+        const std::int64_t due = board.cpu.due(at - 1 - board.reset);
+        bool awake = *port.pins.rx_valid || !*board.pins.idle || due <= at - board.reset;
+        port.edge(group.time_of(at), group.time_of(at + 1), awake);
+        board.cpu.edge(at - board.reset);
+        *board.pins.clk = 1;
+        board.eval(board.state);
+        board.evaluated += awake;
+    }
     board.last = edge - 1;
 }
 

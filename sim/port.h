@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,18 @@ namespace nectar {
 constexpr std::int64_t NEVER = INT64_MAX;
 // When a symbol arrives that gets lost.
 constexpr std::int64_t LOST = NEVER - 1;
+
+// The number of the first of so many symbols, from number `from` on, that is no byte; `many`: there is none. Looks at
+// four at once, for a fourth of the instructions.
+inline std::uint32_t first_control(const std::uint16_t* symbols, std::uint32_t many, std::uint32_t from = 0) {
+    constexpr std::uint64_t BITS = (0x1'0000ull - CONTROL_BIT) * 0x0001'0001'0001'0001;
+    for (std::uint64_t four; from + 4 <= many; from += 4) {
+        std::memcpy(&four, symbols + from, sizeof four);
+        if (four & BITS) break;
+    }
+    while (from < many && symbols[from] < CONTROL_BIT) ++from;
+    return from;
+}
 
 struct Board;
 
@@ -227,6 +240,9 @@ struct alignas(64) Port {
     }
 
     void take_back(std::uint32_t many) {
+        if (controls_) {
+            for (std::uint32_t n = 1; n <= many; ++n) controls_ -= symbols_[(tail_ - n) & mask_] >= CONTROL_BIT;
+        }
         tail_ = (tail_ - many) & mask_;
         plain_ = std::min(plain_, level());
         if (head_ == tail_) first = NEVER;
@@ -253,11 +269,13 @@ struct alignas(64) Port {
         if (tail_ == head_) grow(mask_ + 1);
     }
 
-    // put() for bytes that arrive one behind the other.
+    // put() for symbols that arrive one behind the other.
     void put(std::int64_t arrival, const std::uint16_t* symbols, std::uint32_t many) {
         if (!many) return;
         while (level() + many > mask_) grow(level());
-        if (!controls_) plain_ += many;
+        const std::uint32_t bytes = nectar::first_control(symbols, many);
+        if (!controls_) plain_ += bytes;
+        for (std::uint32_t n = bytes; n < many; n = nectar::first_control(symbols, many, n + 1)) ++controls_;
         if (head_ == tail_) {
             first = arrival;
             if (live) add(*live, place);
@@ -265,7 +283,15 @@ struct alignas(64) Port {
         const std::uint32_t straight = std::min(many, mask_ + 1 - tail_);
         std::copy_n(symbols, straight, &symbols_[tail_]);
         std::copy_n(symbols + straight, many - straight, &symbols_[0]);
-        for (; many; --many, arrival += symbol_ps, tail_ = (tail_ + 1) & mask_) arrivals_[tail_] = arrival;
+        const auto arrive = [&](std::int64_t* at, std::uint32_t count) {
+            for (; count >= 4; count -= 4, at += 4, arrival += 4 * symbol_ps) {
+                for (int n = 0; n < 4; ++n) at[n] = arrival + n * symbol_ps;
+            }
+            for (; count; --count, ++at, arrival += symbol_ps) *at = arrival;
+        };
+        arrive(&arrivals_[tail_], straight);
+        arrive(&arrivals_[0], many - straight);
+        tail_ = (tail_ + many) & mask_;
     }
 
     // Symbols under way.

@@ -6,9 +6,6 @@ namespace {
 
 bool loads(Op kind) { return kind == Op::READ || kind == Op::READ_BLOCK; }
 
-// Whether the software awaits this operation's result.
-bool awaited(Op kind) { return kind >= Op::READ && kind < Op::RETURN; }
-
 void fill(std::vector<Operation>& operations, const std::int64_t* words, std::size_t count) {
     operations.resize(count);
     for (Operation& operation : operations) {

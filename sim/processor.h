@@ -1,6 +1,7 @@
 // A CAB's CPU: executes the operations of its software, clock edge by clock edge, as docs/door.md rules.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -81,6 +82,58 @@ class Processor {
         }
     }
 
+    // Whether it handles an interrupt, and hears of no other; whether accesses are made in the kernel's domain.
+    bool handles() const { return level == INTERRUPT && state_ != State::ENDED; }
+    bool kernel() const { return level == INTERRUPT || supervisor_; }
+    // At how many edges, at least, behind the one at `at` software must be told of something, a handler returns, or an
+    // access begins that lets(operation) refuses; NEVER if the CPU waits. lets() is asked for the access under way and
+    // those that follow, in their order. The interrupt line stays as it is. More than `most` edges are not looked for.
+    template <typename Lets>
+    std::int64_t foresee(std::int64_t at, std::int64_t most, Lets lets) const {
+        const bool interrupted = *pins.irq && open();
+        const Queue& queue = queues_[level];
+        std::int64_t edges = 1;
+        bool writes = queue.failed;
+        switch (state_) {
+            case State::ACCESS:
+                if (!lets(access_)) return 1;
+                if (taken_ < words_) edges = words_ - taken_ + ANSWER;
+                writes |= !awaited(access_.kind);
+                if (awaited(access_.kind)) return edges;
+                break;
+            case State::SPEND: edges = until_ - at; break;
+            default: return due(at) == NEVER ? NEVER : 1;
+        }
+        if (interrupted) return state_ == State::SPEND ? 1 : edges;
+        for (std::size_t next = queue.next; next < queue.operations.size() && edges <= most; ++next) {
+            const Operation& operation = queue.operations[next];
+            if (operation.kind == Op::SPEND) {
+                edges += static_cast<std::int64_t>(operation.value);
+            } else if (is_access(operation.kind)) {
+                // Behind a write that failed, software is told of it instead.
+                if ((writes && awaited(operation.kind)) || !lets(operation)) break;
+                edges += edges_of(operation);
+                if (awaited(operation.kind)) break;
+                writes = true;
+            } else if (operation.kind != Op::NOTE || recorder_) {
+                break;
+            }
+        }
+        return edges;
+    }
+
+    // At how many edges more, at least, if not at `most`, accesses are under way, one behind the other.
+    std::int64_t busy(std::int64_t most) const {
+        if (state_ != State::ACCESS) return 0;
+        std::int64_t edges = taken_ < words_ ? words_ - taken_ + ANSWER : 1;
+        const Queue& queue = queues_[level];
+        for (std::size_t next = queue.next; next < queue.operations.size() && edges < most; ++next) {
+            if (!is_access(queue.operations[next].kind)) break;
+            edges += edges_of(queue.operations[next]);
+        }
+        return std::min(edges, most);
+    }
+
     // A block access, for a board that does words of it by itself (docs/naps.md). Words count from 0.
     struct Word {
         std::uint32_t address;
@@ -94,17 +147,6 @@ class Processor {
     std::uint32_t taken() const { return taken_; }
     std::uint32_t answered() const { return answered_; }
     const Operation& access() const { return access_; }
-    // The block write number so-and-so, from 0 on, of those that follow the one under way with nothing between them;
-    // null: there are fewer. Begins the first of them at the edge at which the last word is answered.
-    const Operation* follower(std::size_t number) const {
-        const Queue& queue = queues_[level];
-        number += queue.next;
-        if (access_.kind != Op::WRITE_BLOCK || (*pins.irq && open())) return nullptr;
-        if (number >= queue.operations.size()) return nullptr;
-        const Operation& operation = queue.operations[number];
-        return operation.kind == Op::WRITE_BLOCK ? &operation : nullptr;
-    }
-    void follow() { begin(queues_[level].operations[queues_[level].next++]); }
     static std::uint32_t words_of(const Operation& block) {
         return (((block.address + block.size + 3) & ~3u) - (block.address & ~3u)) / 4;
     }
@@ -140,6 +182,19 @@ class Processor {
   private:
     enum class State : std::uint8_t { ABSENT, NEW, FETCH, ACCESS, SPEND, WAIT, ENDED };
 
+    // Edges from the one at which a word is taken to the one at which it is answered, at least; of a whole access.
+    static constexpr std::int64_t ANSWER = 3;
+    static std::int64_t edges_of(const Operation& access) {
+        if (access.kind == Op::READ_BLOCK && !access.size) return 0;
+        const std::uint32_t words = is_block(access.kind) ? words_of(access) : 1;
+        return words ? words + ANSWER : 1;
+    }
+
+    static bool is_access(Op kind) {
+        return kind == Op::READ || kind == Op::WRITE || kind == Op::READ_BLOCK || kind == Op::WRITE_BLOCK;
+    }
+    // Whether the software awaits this operation's result.
+    static bool awaited(Op kind) { return kind >= Op::READ && kind < Op::RETURN; }
     static bool is_block(Op kind) { return kind == Op::READ_BLOCK || kind == Op::WRITE_BLOCK; }
 
     struct Queue {

@@ -120,17 +120,11 @@ void Cab::edge() {
             vme_word = data_[master.word()];
         }
     }
-    // The access at work, which finds all as it is in this cycle; whether the next may begin.
-    const bool settles = at_work_ && work_.settles;
-    ended_ = at_work_ && make(given & CPU);
-    at_work_ = at_work_ && !ended_;
-    const bool free = !at_work_ && !settles && !settling_;
-    settling_ = ended_ && settles;
+    const bool taken = work(in, given & CPU);
     Errors errors;
     raised |= out_.edge(write_, data_.words(), given & FIBER_OUT, in.tx_ready, ready_signal);
     raised |= in_.edge(write_, read_, given & FIBER_IN, in.rx_valid ? in.rx_payload : -1, errors);
 
-    const bool taken = next(in, free);
     if (vme_) {
         raised |= vme_->edge(write_, taken, given & VME, vme_word);
         const VmeMaster& master = vme_->master;
@@ -158,8 +152,33 @@ void Cab::edge() {
     idle_ = !resetting_ && out_.idle && in_.idle && !(stored_ || at_work_ || spare_held_ || ended_ || done_);
     if (vme_) idle_ = idle_ && vme_->idle();
     quiet_ = !vme_ && idle_ && in_.rests() && interrupts_.settled() && timers_.quiet();
+    find_streams();
+    if (quiet_) write_.address = read_ = 0;
+}
+
+// At the end of an edge.
+void Cab::find_streams() {
     streams_ = !(vme_ || resetting_ || at_work_ || spare_held_ || ended_ || done_ || settling_);
-    if (quiet_ || streams_) write_.address = read_ = 0;
+    if (streams_) write_.address = read_ = 0;
+}
+
+// edge() for CPU and bus alone, while neither depends on what the fibers do; data memory is given to the CPU.
+void Cab::edge_of_bus(bool given) {
+    const Inputs in = held_;
+    take_access();
+    write_.address = read_ = 0;
+    done_ = 0;
+    stored_ = false;
+    std::uint32_t raised = 0;
+    if (ended_) respond(raised);
+    work(in, given);
+    if (write_.address) {
+        out_.enter(write_);
+        in_.enter(write_);
+    }
+    interrupts_.edge(write_, states(), raised);
+    ready_ = !spare_held_;
+    irq_ = interrupts_.raised(states()) != 0;
 }
 
 // edge() where nobody asks for the bus: symbols, memory for them, time, and interrupts that they raise.
@@ -191,6 +210,10 @@ void Cab::take_pins() {
     held_.tx_ready = pins_.tx_ready;
     held_.rx_valid = pins_.rx_valid;
     if (pins_.rx_valid) held_.rx_payload = pins_.rx_payload;
+    take_access();
+}
+
+void Cab::take_access() {
     held_.valid = pins_.valid;
     if (!pins_.valid) return;
     held_.write = pins_.write;

@@ -29,11 +29,11 @@ class Cab : public Napper {
     // A rising edge of the clock.
     void edge();
 
-    Rest rest(const Processor& cpu) const override;
+    Rest rest(const Processor& cpu, std::int64_t at) const override;
     std::size_t ahead(std::uint16_t* symbols, std::size_t most) const override;
-    bool minds(std::uint32_t address) const override;
-    std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t time, std::int64_t period,
-                          std::int64_t edges) override;
+    bool minds(std::uint32_t address, std::uint32_t data) const override;
+    std::int64_t catch_up(Port& port, Processor& cpu, std::int64_t before, std::int64_t time, std::int64_t period,
+                          std::int64_t edges, std::int64_t& awake) override;
 
   private:
     // The inputs as they were given before an edge: they count from the next edge on.
@@ -66,7 +66,8 @@ class Cab : public Napper {
     // The users of data memory, by their slots, as bits.
     static constexpr unsigned FIBER_IN = 1, FIBER_OUT = 2, VME = 4, CPU = 8;
 
-    class BlockMover;
+    class BlockRun;
+    class BusFlow;
     // At the end of an edge: whether the fiber takes a symbol at the next one; the symbol that has arrived, or -1;
     // whether nothing happens any more.
     struct Wire {
@@ -77,16 +78,31 @@ class Cab : public Napper {
     // flow() takes at least so many edges.
     static constexpr std::int32_t LEAST_FLOW = 6;
 
-    bool may_move(const Place& place) const;
-    std::uint32_t words_to_move(const Processor& cpu, bool sends) const;
-    // `block`: null if the CPU moves none.
-    std::int32_t flow(Port& port, BlockMover* block, Wire& wire, Edges edges);
-    bool pass(Port& port, BlockMover* block, Wire& wire, std::int64_t time, std::int64_t period);
-    std::int64_t catch_up(Port& port, BlockMover* block, std::int64_t time, std::int64_t period, std::int64_t edges);
+    // What an access of the CPU in a nap depends on: it is not interrupted, bytes are sent, it has all rights; what
+    // RX_ADDRESS will be.
+    struct Prospect {
+        bool handles, sends, kernel;
+        std::uint32_t rx_address;
+    };
+    bool spares(const Operation& access, Prospect& prospect) const;
+    bool spares(std::uint32_t address, std::uint32_t data, Prospect& prospect) const;
+    bool stores_what_it_sends() const;
+    bool stores_where_it_sends(std::uint32_t address, std::uint32_t length) const;
+    bool symbols_arrive(std::uint16_t least) const;
+    bool may_move(const Place& place, bool writes, bool kernel) const;
+    bool bus_rests() const;
+    std::int64_t apart(const Processor& cpu, std::int64_t at, std::int64_t most, bool& lists) const;
+    bool is_apart(const Operation& access, bool& lists) const;
+    std::int32_t flow(Port& port, Processor& cpu, std::int64_t before, Wire& wire, Edges edges);
+    bool pass(Port& port, Wire& wire, std::int64_t time, std::int64_t period);
     void stream(const Inputs& in);
     void take_pins();
+    void take_access();
+    void find_streams();
+    void edge_of_bus(bool given);
     void reset();
     void begin(const BusRequest& request, bool vme);
+    bool work(const Inputs& in, bool given);
     bool next(const Inputs& in, bool free);
     void respond(std::uint32_t& raised);
     bool answer(std::uint32_t& data);

@@ -22,6 +22,17 @@ constexpr bool within(std::uint32_t address, std::uint32_t base, std::uint32_t b
 
 }  // namespace
 
+// The access at work, which finds all as it is in this cycle; data memory is given to the CPU. Then the next one
+// begins. Returns whether that is VME's.
+bool Cab::work(const Inputs& in, bool given) {
+    const bool settles = at_work_ && work_.settles;
+    ended_ = at_work_ && make(given);
+    at_work_ = at_work_ && !ended_;
+    const bool free = !at_work_ && !settles && !settling_;
+    settling_ = ended_ && settles;
+    return next(in, free);
+}
+
 // Begins the next access, if one may and is wanted. Returns whether it is VME's.
 bool Cab::next(const Inputs& in, bool free) {
     const bool wanted = vme_ && vme_->wants();

@@ -23,6 +23,7 @@ std::int32_t FiberIn::Flow::most(const FiberIn& in, const Port& port, int symbol
 bool FiberIn::can_flow() const {
     if (symbol_ >= CONTROL_BIT || (reply_left_ | command_left_) || lost_ || scatter.moves()) return false;
     if (state_ == State::WAIT) return !scatter.running;
+    if (state_ == State::CLOSED) return next_waits();
     return state_ == State::BODY && is_stream() && !spare_valid_ && held_count_ == CHECK_BYTES[check_];
 }
 
@@ -114,11 +115,14 @@ bool FiberIn::Flow::store_word() {
 
 std::int32_t FiberIn::Flow::store_until(std::uint32_t* memory, std::int32_t until) {
     if (!stores_ || in_.front_valid_ || !in_.writer.at_word() || emerged_ + 7 > until) return 0;
-    // The place behind the last byte that leaves the queue in time: one does at an edge, each DELAY behind its arrival.
-    std::uint32_t end = end_;
-    while (end != in_.head_ && arrival(end - 1) + DELAY + 2 >= until) --end;
-    const std::int32_t words = std::min(as_edges(end - in_.head_), until - 3 - emerged_) / 4;
-    if (words <= 0) return 0;
+    // As many as leave the queue in time: a byte does at an edge, each DELAY behind its arrival.
+    const auto in_time = [&](std::int32_t words) { return arrival(in_.head_ + 4 * words - 1) + DELAY + 2 < until; };
+    std::int32_t words = 0, most = std::min(as_edges(end_ - in_.head_), until - 3 - emerged_) / 4;
+    if (most <= 0 || !in_time(1)) return 0;
+    for (words = in_time(most) ? most : 1; words < most - 1;) {
+        const std::int32_t half = (words + most) / 2;
+        (in_time(half) ? words : most) = half;
+    }
     memory += in_.writer.next_word();
     for (std::int32_t n = 0; n < words; ++n) memory[n] = in_.emerge_word(take_word());
     in_.stored_ += 4 * static_cast<std::uint32_t>(words);
@@ -160,48 +164,11 @@ std::uint32_t FiberIn::emerge_word(std::uint32_t word) {
 
 // -- out --------------------------------------------------------------------------------------------
 
-std::int32_t FiberOut::Flow::most(const FiberOut& out, std::int32_t edges) {
-    // Enough bytes are here for the time in which the first words are fetched.
-    constexpr unsigned LEAST_BYTES = 16;
-    if (!out.streams_ || !out.front_valid_) return 0;
-    std::uint32_t bytes = out.item_.bytes();
-    const bool plain = !out.special_;
-    for (unsigned n = 0; n < out.items_.level() && out.items_.at(n).is_plain(); ++n) {
-        if (plain && bytes > LEAST_BYTES) {
-            // Each of the others has a byte at least.
-            bytes += out.items_.level() - n;
-            break;
-        }
-        bytes += out.items_.at(n).bytes();
-    }
-    if (out.state_ == State::NEXT) return out.entries_.level() ? 0 : std::min(edges, as_edges(bytes) - 1);
-    if (plain) {
-        if (bytes < LEAST_BYTES || out.flags_ & reg::TX_AREA_START) return 0;
-        bytes += out.remaining_ > 4 ? out.remaining_ - 4 : 0;
-    }
-    if (out.entries_.level()) {
-        // What follows the area must not begin. Before that the rest of its words is fetched, one at two edges at most,
-        // and items leave whose places they take, a byte at an edge at most.
-        const unsigned level = out.items_.level();
-        const std::int32_t words = as_edges((out.address_ & 3) + out.remaining_ + 3) / 4;
-        const std::int32_t behind = words - as_edges(AHEAD - level) - 1;  // of these items, but for the one at work
-        const std::int32_t lined_up = std::min(behind, as_edges(level));
-        // A byte of each item at least; if that is too few edges, all bytes are counted.
-        std::int32_t leaving = behind < 0 ? 0 : 1 + lined_up + 4 * (behind - lined_up);
-        if (leaving < edges) {
-            leaving += as_edges(out.item_.bytes()) - 1;
-            for (std::int32_t n = 0; n < lined_up; ++n) leaving += as_edges(out.items_.at(n).bytes()) - 1;
-        }
-        edges = std::min(edges, std::max(2 * (words - 1), leaving));
-    }
-    return std::min(edges, as_edges(bytes) - 1);
-}
-
 FiberOut::Flow::Flow(FiberOut& out, Port& port, const Edges& edges)
     : out_(out), port_(port), edges_(edges), spaced_(4 * port.symbol_ps >= 5 * edges.period),
       passes_(out.state_ == State::PASS_ON ? 0 : NO_EDGE),
       fiber_{0, edges.time, port.last_start, port.wire_free, 0}, has_room_(!out.spare_valid_),
-      newest_(out.spare_valid_ ? out.spare_.symbol : out.front_.symbol), older_(out.front_.symbol) {
+      newest_(out.spare_valid_ ? out.spare_ : out.front_), older_(out.front_) {
     for (; fiber_.next_time < fiber_.last_start; ++fiber_.next_edge) fiber_.next_time += edges_.period;
     out_.taken_count_ += out_.taken_;
     find_last();
@@ -215,47 +182,48 @@ void FiberOut::Flow::Fiber::take(unsigned symbols, std::int64_t symbol_ps, std::
     count += symbols;
     next_edge += static_cast<std::int32_t>(symbols);
     next_time += symbols * period;
+    // A word's bytes take an edge or two more than one each.
+    for (int n = 0; n < 2 && next_time < last_start; ++n, ++next_edge) next_time += period;
     if (next_time >= last_start) return;
     const std::int64_t edges = (last_start - next_time + period - 1) / period;
     next_edge += static_cast<std::int32_t>(edges);
     next_time += edges * period;
 }
 
-// When the last byte of the item at work leaves it: one does at the edge behind that at which a symbol is taken.
+// When the last symbol of the item at work leaves it: one does at the edge behind that at which a symbol is taken.
 void FiberOut::Flow::find_last() {
-    const unsigned bytes = out_.item_.bytes();
+    const unsigned symbols = out_.symbols_left();
     part_ = has_room_;
     has_room_ = false;
     empty_ = 0;
-    if (part_ == bytes) return;
+    if (part_ == symbols) return;
     Fiber all = fiber_;
-    all.take(bytes - part_ - 1, port_.symbol_ps, edges_.period);
+    all.take(symbols - part_ - 1, port_.symbol_ps, edges_.period);
     empty_ = all.next_edge + 1;
     if (empty_ < edges_.count) {
         all.take(1, port_.symbol_ps, edges_.period);
         fiber_ = all;
-        part_ = bytes;
+        part_ = symbols;
         return;
     }
     for (; fiber_.next_edge + 1 < edges_.count; ++part_) fiber_.take(1, port_.symbol_ps, edges_.period);
     empty_ = NO_EDGE;
 }
 
-// So many bytes leave the item at work.
-void FiberOut::Flow::push(unsigned bytes) {
+// So many symbols leave the item at work.
+void FiberOut::Flow::push(unsigned symbols) {
     Item& item = out_.item_;
-    out_.progress_ = (out_.progress_ + bytes) & LENGTH_MASK;
-    if (bytes == 4) {
+    if (symbols == 4 && item.is_plain()) {
+        out_.progress_ = (out_.progress_ + 4) & LENGTH_MASK;
         push_word(item.word);
         item.first += 4;
         return;
     }
-    for (; bytes; --bytes) {
-        const auto byte = static_cast<std::uint8_t>(item.word >> (24 - 8 * item.first++));
-        out_.crc_.add(byte);
-        out_.sum_.add(byte);
+    std::uint32_t raised = 0;
+    for (; symbols; --symbols) {
         older_ = newest_;
-        newest_ = byte;
+        out_.send(newest_, raised);
+        starts_ |= newest_.start;
     }
 }
 
@@ -275,19 +243,27 @@ std::int32_t FiberOut::Flow::next_fetch() {
         out_.gather(nullptr, false, false);
         free_ = passes_ + 1;
     }
+    while (out_.state_ == State::NEXT && out_.entries_.level()) {
+        if (out_.items_.level() == AHEAD && !has_bytes(out_.entries_.front())) {
+            if (empty_ >= edges_.count - 1) return NO_EDGE;
+            free_ = empty_ + 1;
+        }
+        if (free_ >= edges_.count) return NO_EDGE;
+        push_to(free_);
+        out_.gather(nullptr, false, true);
+        ++free_;
+    }
     if (out_.state_ != State::READ) return NO_EDGE;
     if (out_.items_.level() < AHEAD) return free_ < edges_.count ? free_ : NO_EDGE;
     return empty_ < edges_.count - 1 ? empty_ + 1 : NO_EDGE;
 }
 
 std::int32_t FiberOut::Flow::fetch_until(const std::uint32_t* memory, std::int32_t until) {
-    if (!is_full() || out_.special_ || out_.address_ & 3 || empty_ >= until) return 0;
-    for (unsigned n = 0; n < AHEAD; ++n) {
-        if (out_.items_.at(n).bytes() != 4) return 0;
-    }
+    if (empty_ >= until || !is_full() || out_.special_ || out_.address_ & 3) return 0;
     // One when the item at work leaves, others as the fiber takes what follows it.
     const std::int64_t left = (until - 3 - fiber_.next_edge) * edges_.period - port_.symbol_ps;
     if (left < 0) return 0;
+    if (out_.lined_up_ != 4 * AHEAD) return 0;
     const std::uint32_t words =
         std::min(1 + static_cast<std::uint32_t>(left / (4 * port_.symbol_ps)), (out_.remaining_ - 1) / 4);
     if (!words) return 0;
@@ -316,9 +292,12 @@ bool FiberOut::Flow::leave() {
     if (takes) fiber_.take(1, port_.symbol_ps, edges_.period);
     out_.taken_ = takes;
     out_.spare_valid_ = !takes;
-    out_.front_.symbol = takes ? newest_ : older_;
-    out_.spare_.symbol = newest_;
+    out_.front_ = takes ? newest_ : older_;
+    out_.spare_ = newest_;
     out_.payload = out_.front_.symbol;
+    out_.start_left_ = takes && older_.start;
+    if (starts_ && !(older_.start || newest_.start)) out_.ready_ = false;
+    out_.streams_ = out_.is_stream();
     out_.working = out_.state_ != State::NEXT;
     if (fiber_.count) port_.send_known(fiber_.last_start, fiber_.count);
     return port_.ready = fiber_.last_start <= edges_.time + edges_.count * edges_.period;

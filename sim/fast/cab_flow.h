@@ -91,8 +91,9 @@ class FiberIn::Flow {
 
 class FiberOut::Flow {
   public:
-    // For how many edges, up to `edges`, fiber out does what a Flow does.
-    static std::int32_t most(const FiberOut& out, std::int32_t edges);
+    // For how many of these edges fiber out does what a Flow does. `lists`: entries may be
+    // added to its list.
+    static std::int32_t most(const FiberOut& out, const Port& port, const Edges& edges, bool lists);
 
     Flow(FiberOut& out, Port& port, const Edges& edges);
 
@@ -107,7 +108,9 @@ class FiberOut::Flow {
     }
     // When the next word is fetched depends on the fiber alone: there is no room for it before one leaves, and each is
     // in its place before the next one leaves.
-    bool is_steady() const { return out_.state_ == State::NEXT || (is_full() && spaced_); }
+    bool is_steady() const {
+        return out_.state_ == State::NEXT ? !out_.entries_.level() : is_full() && spaced_;
+    }
     // Fetches words for which memory is wanted before this edge, while is_steady(). Returns how many.
     std::int32_t fetch_until(const std::uint32_t* memory, std::int32_t until);
     // In the end. Returns whether the fiber takes a symbol at the edge behind the last one.
@@ -131,8 +134,8 @@ class FiberOut::Flow {
     void push_word(std::uint32_t word) {
         out_.crc_.add_word(word);
         out_.sum_.add_word(word);
-        older_ = word >> 8 & 0xFF;
-        newest_ = word & 0xFF;
+        older_ = {static_cast<std::uint16_t>(word >> 8 & 0xFF), false, false};
+        newest_ = {static_cast<std::uint16_t>(word & 0xFF), false, false};
     }
     void push_to(std::int32_t edge);
 
@@ -146,8 +149,9 @@ class FiberOut::Flow {
     // The item at work.
     bool has_room_;            // a byte leaves it without a symbol being taken before
     std::int32_t empty_ = NO_EDGE;  // the edge at which its last byte leaves; NO_EDGE: at none of these; then
-    unsigned part_ = 0;        // so many of its bytes leave
-    std::uint16_t newest_, older_;  // the last bytes that left an item
+    unsigned part_ = 0;        // so many of its symbols leave
+    Outgoing newest_, older_;  // the last symbols that left an item
+    bool starts_ = false;      // a start of packet has
 };
 
 }  // namespace nectar::fast

@@ -30,6 +30,8 @@ class FiberIn {
         return change(write, read, stored, symbol, errors);
     }
     void reset();
+    // What software writes.
+    void enter(const Write& write);
     // What arrives while nothing else happens.
     void arrive(int symbol) {
         symbol_ = symbol;
@@ -81,6 +83,7 @@ class FiberIn {
     std::uint32_t change(const Write& write, std::uint32_t read, bool stored, int symbol, Errors& errors);
     bool is_stream() const;
     bool can_flow() const;
+    bool next_waits() const;
     std::uint32_t stream(bool stored, int symbol);
     int emerge(int symbol);
     std::uint32_t emerge_word(std::uint32_t word);
@@ -95,7 +98,6 @@ class FiberIn {
     void open();
     int take(Errors& errors);
     void end();
-    void enter(const Write& write);
     bool moves() const;
     bool writer_moves() const;
 

@@ -16,114 +16,102 @@ bool within(const Place& place, std::uint32_t base, std::uint32_t bytes) {
 
 }  // namespace
 
-Cab::Rest Cab::rest(const Processor& cpu) const {
-    if (!timers_.rests() || held_.rst || pins_.rst || vme_) return {};
-    const bool block = cpu.moves_block();
-    if (block ? resetting_ || settling_ || write_.address || read_ : !streams_ || held_.valid) return {};
-    if ((held_.rx_valid && held_.rx_payload >= CONTROL_BIT) || (pins_.rx_valid && pins_.rx_payload >= CONTROL_BIT)) {
-        return {};
-    }
-    if (!out_.idle && !out_.sends_bytes()) return {};
+Cab::Rest Cab::rest(const Processor& cpu, std::int64_t at) const {
+    if (!timers_.rests() || held_.rst || pins_.rst || resetting_ || vme_) return {};
+    if (!out_.idle && !out_.runs()) return {};
     Rest rest;
     rest.sends = !out_.idle;
-    rest.edges = in_.calm(rest.takes_bytes);
-    if (!rest.takes_bytes && (held_.rx_valid | pins_.rx_valid)) return {};
-    // An area may not be read while a packet is stored in it, or a block written.
-    if (rest.sends && in_.stores_at(out_.area())) return {};
-    if (block) rest.edges = std::min<std::int64_t>(rest.edges, words_to_move(cpu, rest.sends));
+    // While it handles an interrupt nothing that arrives is heard of. A ready signal may let something be sent.
+    rest.takes_bytes = rest.takes_controls = cpu.handles() && (rest.sends || !out_.waits());
+    // A nap of more edges saves no more.
+    constexpr std::int64_t MOST = 1024;
+    std::int64_t calm = NEVER;
+    if (!rest.takes_controls) {
+        if (symbols_arrive(CONTROL_BIT)) return {};
+        calm = in_.calm(rest.takes_bytes);
+        if (!rest.takes_bytes && symbols_arrive(0)) return {};
+    }
+    Prospect prospect{rest.takes_controls, rest.sends, cpu.kernel(), in_.scatter.address};
+    const auto lets = [&](const Operation& access) { return spares(access, prospect); };
+    rest.edges = std::min(calm, cpu.foresee(at, MOST, lets));
+    // An area may not be read while a packet is stored in it.
+    if (rest.edges < LEAST_FLOW || (rest.sends && stores_what_it_sends())) return {};
     return rest;
 }
 
-// How many words the CPU moves next, of its block access and of block writes that follow, while nothing else comes of
-// them; addresses are the bus's. At an edge one is answered at most.
-std::uint32_t Cab::words_to_move(const Processor& cpu, bool sends) const {
-    Place place{cpu.word(cpu.answered()).address, 4 * (cpu.words() - cpu.answered())};
-    std::uint32_t words = 0;
-    for (std::size_t number = 0;; ++number) {
-        const bool is_sent = sends && pins_.write && out_.area().meets({place.address - region::DATA, place.length});
-        if (is_sent || !may_move(place)) return words;
-        words += place.length / 4;
-        const Operation* const next = cpu.follower(number);
-        if (!next) return words;
-        place = {next->address & ~3u, 4 * Processor::words_of(*next)};
-    }
+// Whether a symbol that is not less than `least` is at the pins, or behind them.
+bool Cab::symbols_arrive(std::uint16_t least) const {
+    return (held_.rx_valid && held_.rx_payload >= least) || (pins_.rx_valid && pins_.rx_payload >= least);
 }
 
-// Whether the CPU has the right to all words of a block.
-bool Cab::may_move(const Place& place) const {
+// Whether the CPU has the right to all words of a place in a memory.
+bool Cab::may_move(const Place& place, bool writes, bool kernel) const {
     if (!within(place, region::DATA, region::DATA_BYTES) && !within(place, region::PROGRAM, region::PROGRAM_BYTES)) {
         return false;
     }
-    const unsigned domain = pins_.kernel ? cab::KERNEL : protection_.current;
-    const cab::Right right = pins_.write ? cab::WRITE : cab::READ;
+    const unsigned domain = kernel ? cab::KERNEL : protection_.current;
+    const cab::Right right = writes ? cab::WRITE : cab::READ;
     for (std::uint32_t at = place.address; at < place.address + place.length; at = (at | PAGE_MASK) + 1) {
         if (!protection_.allows(domain, at, right)) return false;
     }
     return true;
 }
 
+// Whether an access of the CPU, which may come in a nap, changes nothing of Rest.
+bool Cab::spares(const Operation& access, Prospect& prospect) const {
+    const bool writes = access.kind == Op::WRITE || access.kind == Op::WRITE_BLOCK;
+    const bool block = access.kind == Op::READ_BLOCK || access.kind == Op::WRITE_BLOCK;
+    const Place place{access.address & ~3u, block ? 4 * Processor::words_of(access) : 4};
+    if (place.address - region::REGISTERS >= region::REGISTERS_BYTES) {
+        const bool meets = writes && prospect.sends && out_.reads({place.address - region::DATA, place.length});
+        return !meets && may_move(place, writes, prospect.kernel);
+    }
+    if (!prospect.kernel && protection_.current != cab::KERNEL) return false;
+    if (!writes) return prospect.handles || !(place.meets({reg::REPLY, 4}) || place.meets({reg::RX_QUEUE, 4}));
+    return !block && spares(place.address, static_cast<std::uint32_t>(access.value), prospect);
+}
+
+// The same of a register that is written.
+bool Cab::spares(std::uint32_t address, std::uint32_t data, Prospect& prospect) const {
+    switch (address) {
+        case reg::TX_ADDRESS:
+        case reg::IRQ_PENDING: return true;
+        case reg::RX_ADDRESS: prospect.rx_address = data & ADDRESS_MASK; return true;
+        case reg::TX_COMMAND:
+        case reg::TX_SYMBOL:
+        case reg::TX_AREA: return prospect.sends;
+        case reg::RX_AREA:
+        case reg::RX_START:
+            return prospect.handles && !(prospect.sends && stores_where_it_sends(prospect.rx_address, data));
+        case reg::IRQ_ENABLE:
+        case reg::IRQ_LEVEL0:
+        case reg::IRQ_LEVEL1:
+        case reg::IRQ_THRESHOLD:
+        case reg::RX_RELEASE: return prospect.handles;
+        default: return false;
+    }
+}
+
+// Whether a packet may be stored where one is sent from.
+bool Cab::stores_what_it_sends() const {
+    return out_.any_area([&](const Place& area) { return in_.stores_at(area); });
+}
+
+// Whether an area that RX_AREA or RX_START names has words of one that is sent.
+bool Cab::stores_where_it_sends(std::uint32_t address, std::uint32_t length) const {
+    return out_.reads({(address - region::DATA) & ~3u, (length & reg::RX_AREA_LENGTH) + 7});
+}
+
 std::size_t Cab::ahead(std::uint16_t* symbols, std::size_t most) const {
     return out_.ahead(data_.words(), symbols, most);
 }
 
-bool Cab::minds(std::uint32_t address) const {
+bool Cab::minds(std::uint32_t address, std::uint32_t data) const {
     address &= ~3u;
-    if (address - region::DATA < region::DATA_BYTES) return out_.area().meets({address - region::DATA, 4});
+    if (address - region::DATA < region::DATA_BYTES) return out_.reads({address - region::DATA, 4});
     if (address - region::PROGRAM < region::PROGRAM_BYTES) return false;
-    switch (address) {
-        case reg::IRQ_PENDING:
-        case reg::IRQ_ENABLE:
-        case reg::RX_RELEASE:
-        case reg::RX_ADDRESS:
-        case reg::TX_COMMAND:
-        case reg::TX_SYMBOL:
-        case reg::TX_ADDRESS:
-        case reg::TX_AREA: return false;
-        default: return true;
-    }
-}
-
-// The part that has not been read of the area that is being sent.
-Place FiberOut::area() const { return {address_, state_ == State::NEXT ? 0 : remaining_}; }
-
-// The bytes that leave next: those that wait for the fiber, those of words that were read, and those that will be read,
-// but for the last four. Behind them may come something else than bytes.
-std::size_t FiberOut::ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const {
-    constexpr std::size_t KEPT = 4;
-    // A byte more than these leaves an item, and counts, if only one waits for the fiber now.
-    const std::uint32_t untold = threshold > progress_ ? threshold - progress_ - 1 : LENGTH_MASK - progress_;
-    most = std::min<std::size_t>(most, untold + KEPT - 1);
-    if (most <= 2 * KEPT) return 0;
-    std::size_t count = 0;
-    symbols[count++] = front_.symbol;
-    if (spare_valid_) symbols[count++] = spare_.symbol;
-    const auto add = [&](std::uint32_t word, unsigned first, unsigned last) {
-        for (unsigned lane = first; lane <= last && count < most; ++lane) {
-            symbols[count++] = word >> (24 - 8 * lane) & 0xFF;
-        }
-    };
-    add(item_.word, item_.first, item_.last);
-    for (unsigned n = 0; n < items_.level() && items_.at(n).is_plain(); ++n) {
-        add(items_.at(n).word, items_.at(n).first, items_.at(n).last);
-    }
-    if (!special_ && state_ != State::NEXT && !(flags_ & reg::TX_AREA_START)) {
-        const std::uint32_t end = address_ + std::max(remaining_, 4u) - 4;
-        const auto add_part = [&](std::uint32_t at) {
-            if (at < end) add(memory[at / 4], at & 3, std::min(end - 1 - (at & ~3u), 3u));
-        };
-        std::uint32_t at = address_;
-        if (at & 3) {
-            add_part(at);
-            at = (at | 3) + 1;
-        }
-        std::size_t words = at < end && count < most ? std::min<std::size_t>(end - at, most - count) / 4 : 0;
-        for (; words; --words, at += 4, count += 4) {
-            const std::uint32_t word = memory[at / 4];
-            for (unsigned lane = 0; lane < 4; ++lane) symbols[count + lane] = word >> (24 - 8 * lane) & 0xFF;
-        }
-        add_part(at);
-    }
-    return count > KEPT ? count - KEPT : 0;
+    Prospect prospect{true, true, true, in_.scatter.address};
+    return !spares(address, data, prospect);
 }
 
 // For how many edges nothing happens that a CPU would hear of, unless a control code arrives; `bytes`: bytes may.
@@ -136,9 +124,7 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
     std::uint32_t edges = room;
     switch (state_) {
         case State::CLOSED:
-            // The next packet waits for software to take the last one.
-            bytes = received_ && !(mode & reg::RX_MODE_DIRECT) && head_ != visible_ &&
-                    (ring_[head_ % RING] & 0x1FF) == static_cast<std::uint16_t>(Control::START);
+            bytes = next_waits();
             return bytes || rests_ ? room : 0;
         case State::WAIT: bytes = true; return room;
         case State::HEADER:
@@ -155,6 +141,12 @@ std::uint32_t FiberIn::calm(bool& bytes) const {
     }
     bytes = true;
     return edges;
+}
+
+// Whether the next packet waits for software to take the last one.
+bool FiberIn::next_waits() const {
+    return received_ && !(mode & reg::RX_MODE_DIRECT) && head_ != visible_ &&
+           (ring_[head_ % RING] & 0x1FF) == static_cast<std::uint16_t>(Control::START);
 }
 
 // Whether a byte of the packet may be stored there.

@@ -49,7 +49,7 @@ std::uint32_t FiberOut::change(const Write& write, const std::uint32_t* memory, 
     }
     if (stops_) {
         items_.clear();
-        special_ = 0;
+        special_ = lined_up_ = 0;
         state_ = State::NEXT;
     } else {
         gather(memory, fetched, ahead);
@@ -162,6 +162,7 @@ void FiberOut::next_item() {
         item_ = items_.front();
         items_.pop();
         special_ -= !item_.is_plain();
+        lined_up_ -= item_.symbols();
     }
     byte_number_ = 0;
 }
@@ -237,11 +238,20 @@ void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
             const bool final = reach <= 4;
             Item item{};
             item.word = word_;
+            item.lanes = true;
+            item.last = 3;
+            if (!first && reach > 4 && !(flags_ & reg::TX_AREA_START)) {
+                // Most words: 4 % of the instructions that send a packet.
+                line_up(item);
+                remaining_ -= 4;
+                address_ += 4;
+                state_ = State::READ;
+                break;
+            }
             item.symbol = static_cast<std::uint16_t>(Control::START);
             item.prefix = flags_ & reg::TX_AREA_START;
-            item.lanes = true;
             item.first = static_cast<std::uint8_t>(first);
-            item.last = static_cast<std::uint8_t>(final ? reach - 1 : 3);
+            if (final) item.last = static_cast<std::uint8_t>(reach - 1);
             item.internet = flags_ & reg::TX_AREA_INTERNET;
             if (final) {
                 item.crc = flags_ & reg::TX_AREA_CRC;
@@ -259,6 +269,18 @@ void FiberOut::gather(const std::uint32_t* memory, bool fetched, bool ahead) {
 }
 
 void FiberOut::begin(const Entry& entry) {
+    if (has_bytes(entry)) {
+        remaining_ = entry.value & reg::TX_AREA_LENGTH;
+        address_ = entry.address;
+        flags_ = entry.value;
+        state_ = State::READ;
+    } else {
+        line_up(item_of(entry));
+    }
+}
+
+// What an entry without bytes puts on the fiber.
+FiberOut::Item FiberOut::item_of(const Entry& entry) {
     Item item{};
     switch (entry.kind) {
         case Kind::COMMAND:
@@ -275,13 +297,6 @@ void FiberOut::begin(const Entry& entry) {
             item.prefix = entry.value != static_cast<std::uint32_t>(Control::IDLE);
             break;
         case Kind::AREA:
-            remaining_ = entry.value & reg::TX_AREA_LENGTH;
-            address_ = entry.address;
-            flags_ = entry.value;
-            if (remaining_) {
-                state_ = State::READ;
-                return;
-            }
             item.symbol = static_cast<std::uint16_t>(Control::START);
             item.prefix = entry.value & reg::TX_AREA_START;
             item.crc = entry.value & reg::TX_AREA_CRC;
@@ -290,7 +305,7 @@ void FiberOut::begin(const Entry& entry) {
             item.notify = entry.value & reg::TX_AREA_NOTIFY;
             break;
     }
-    line_up(item);
+    return item;
 }
 
 }  // namespace nectar::fast

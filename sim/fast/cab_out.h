@@ -24,20 +24,37 @@ class FiberOut {
         return change(write, memory, fetched, fiber_ready, ready_signal);
     }
     void reset();
+    // What software writes.
+    void enter(const Write& write);
 
     // A word of an area is wanted in this cycle.
     bool fetches() const { return state_ == State::READ && items_.level() < AHEAD; }
     bool full() const { return entries_.full(); }
+    // Something waits for a ready signal.
+    bool waits() const { return waiting(); }
     std::uint32_t status() const;
     std::uint32_t progress() const { return progress_; }
     std::uint32_t taken() const { return taken_count_; }
 
-    // Bytes of an area leave one behind the other, as fast as the fiber takes them.
-    bool sends_bytes() const {
-        const bool bytes = front_.symbol < CONTROL_BIT && !(spare_valid_ && spare_.symbol >= CONTROL_BIT);
-        return streams_ && front_valid_ && bytes && items_.level() >= 2;
+    // Symbols leave one behind the other, as fast as the fiber takes them, and nobody is told of any that leaves next.
+    bool runs() const {
+        const bool told = item_.notify | left_ | front_.notify | (spare_valid_ & spare_.notify);
+        const bool starts = start_left_ | front_.start | (spare_valid_ & spare_.start);
+        return item_valid_ && front_valid_ && !(told | starts | stops_) && !unsent_ && !waiting();
     }
-    Place area() const;
+    // Whether test(area) is true of the part that has not been read of an area of the list.
+    template <typename Test>
+    bool any_area(Test test) const {
+        if (state_ != State::NEXT && test(Place{address_, remaining_})) return true;
+        for (unsigned n = 0; n < entries_.level(); ++n) {
+            const Entry& entry = entries_.at(n);
+            if (has_bytes(entry) && test(Place{entry.address, entry.value & reg::TX_AREA_LENGTH})) return true;
+        }
+        return false;
+    }
+    bool reads(const Place& place) const {
+        return any_area([&](const Place& area) { return area.meets(place); });
+    }
     std::size_t ahead(const std::uint32_t* memory, std::uint16_t* symbols, std::size_t most) const;
 
     bool idle = true;             // nothing happens before software writes or a ready signal arrives
@@ -70,6 +87,8 @@ class FiberOut {
         // Bytes of an area and nothing else.
         bool is_plain() const { return lanes && !(prefix | command | crc | end | notify); }
         unsigned bytes() const { return last - first + 1u; }
+        unsigned checksum_bytes() const { return crc ? internet ? 2 : cab::CRC_BYTES : 0; }
+        unsigned symbols() const { return prefix + (lanes ? bytes() : 0) + checksum_bytes() + end; }
     };
     struct Outgoing {
         std::uint16_t symbol;
@@ -86,16 +105,20 @@ class FiberOut {
     void line_up(const Item& item) {
         items_.push(item);
         special_ += !item.is_plain();
+        lined_up_ += item.symbols();
     }
     static bool has_bytes(const Entry& entry) {
         return entry.kind == Kind::AREA && entry.value & reg::TX_AREA_LENGTH;
     }
     void gather(const std::uint32_t* memory, bool fetched, bool ahead);
     void begin(const Entry& entry);
+    static Item item_of(const Entry& entry);
+    unsigned symbols_left() const { return item_.symbols() - (item_.crc ? byte_number_ : 0); }
+    template <typename OfItem, typename OfArea>
+    void look_ahead(OfItem of_item, OfArea of_area) const;
     bool emit(Outgoing& pushed, std::uint32_t& raised);
     bool send(Outgoing& pushed, std::uint32_t& raised);
     void stop_item();
-    void enter(const Write& write);
     void leave(const Outgoing& pushed, bool push, bool fiber_ready);
     bool rests() const;
     bool output_empty() const { return !(front_valid_ || left_ || start_left_); }
@@ -107,6 +130,7 @@ class FiberOut {
     List<Entry, cab::TX_LIST_DEPTH> entries_;
     List<Item, AHEAD> items_;
     unsigned special_ = 0;  // those that are not plain
+    unsigned lined_up_ = 0; // symbols of all
 
     // The area that is being read.
     State state_ = State::NEXT;

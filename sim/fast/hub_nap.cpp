@@ -136,9 +136,9 @@ void Hub::send_ahead(Port& output, const Port& input, bool arrives, Notice told,
     if (std::any_of(symbols, symbols + known, [](std::uint16_t symbol) { return symbol >= CONTROL_BIT; })) return;
     const std::uint32_t coming = has(arriving_, input.number) + has(held_valid_, input.number);
     const std::uint32_t end = queue.tail() + coming;
-    std::uint32_t next = queue.head();
-    while (known < MOST_AHEAD && next != end && queue.entry(next) < CONTROL_BIT) symbols[known++] = queue.entry(next++);
-    if (next == end && arrives) {
+    const std::uint32_t here = queue.copy_bytes(queue.head(), end, MOST_AHEAD - known, symbols + known);
+    known += here;
+    if (queue.head() + here == end && arrives) {
         const std::uint32_t under_way = std::min(MOST_AHEAD - known, input.regular());
         input.copy(under_way, symbols + known);
         known += under_way;
@@ -156,8 +156,9 @@ void Hub::repeat(Port* ports, std::uint32_t patterns) {
     for (std::size_t place = 0; place < wired; ++place) {
         if (!flow_.ports[place].in) continue;
         const unsigned n = ports[place].number;
-        unsigned ahead = has(arriving_, n) + has(held_valid_, n);
-        ports[place].receive(many, [&](std::uint16_t symbol) { port_[n].queue.preset(ahead++, symbol); });
+        const unsigned ahead = has(arriving_, n) + has(held_valid_, n);
+        const auto give = [&](std::uint32_t count, std::uint16_t* to) { ports[place].receive(count, to); };
+        port_[n].queue.preset(ahead, many, give);
     }
     for (std::size_t place = 0; place < wired; ++place) {
         if (!flow_.ports[place].leaves) continue;

@@ -1,11 +1,13 @@
 // What a port of a fast HUB holds. docs/hub.md, "Input side of a port" and "Output side of a port".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "board.h"
 #include "mask.h"
 #include "nectar_numbers.h"
+#include "port.h"
 
 namespace nectar::fast {
 
@@ -34,6 +36,13 @@ class Queue {
     void pop() { ++head_; }
     // Of a calm HUB: what will be put in behind `ahead` others; then it is.
     void preset(unsigned ahead, std::uint16_t entry) { entries_[(tail_ + ahead) & MASK] = entry; }
+    // The same for so many: give(count, entries) writes them, in one or two parts.
+    template <typename Give>
+    void preset(unsigned ahead, std::uint32_t many, Give give) {
+        const std::uint32_t at = (tail_ + ahead) & MASK, straight = std::min(many, MASK + 1 - at);
+        give(straight, entries_ + at);
+        give(many - straight, entries_);
+    }
     std::uint16_t preset(unsigned ahead) const { return entries_[(tail_ + ahead) & MASK]; }
     void admit() { ++tail_; }
     // Where the head is, and where ends what can be read, what was put before this cycle, and all: they count entries.
@@ -42,6 +51,18 @@ class Queue {
     std::uint32_t settled() const { return settled_; }
     std::uint32_t tail() const { return tail_; }
     std::uint16_t entry(std::uint32_t number) const { return entries_[number & MASK]; }
+    // Copies entries from number `from` on, up to `end`, the first that is no byte, and `most` of them; how many.
+    std::uint32_t copy_bytes(std::uint32_t from, std::uint32_t end, std::uint32_t most, std::uint16_t* to) const {
+        std::uint32_t count = 0, part, bytes;
+        do {
+            const std::uint32_t at = (from + count) & MASK;
+            part = std::min({end - from - count, most - count, MASK + 1 - at});
+            bytes = first_control(entries_ + at, part);
+            std::copy_n(entries_ + at, bytes, to + count);
+            count += bytes;
+        } while (part && bytes == part);
+        return count;
+    }
     // So many entries have come in, and gone, one by one; those that have come in are preset.
     void pass(std::uint32_t in, std::uint32_t out) {
         head_ += out;
