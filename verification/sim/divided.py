@@ -108,7 +108,7 @@ def digests(directory, ports, profile, cycles, seed):
     include = made.verilator / "include"
     command, _ = build.compiler()
     flags = ["-std=c++17", "-pthread", *build._DEFINES, f"-I{include}", f"-I{include / 'vltstd'}"]
-    runtime = [include / source for source in [*build._RUNTIME, *build._SLOW_RUNTIME]]
+    runtime = [include / source for source in [*build.RUNTIME, build._WAVES[-1]]]
     subprocess.run([*command, *flags, "-c", *runtime], check=True, cwd=directory)
     told = []
     for folder in whole, parts:
