@@ -4,7 +4,7 @@ Amaranth starts a process for each call, which reads and hashes the whole progra
 it runs in this process, and what is kept is mapped into memory.
 
 There are two compilers. Cranelift takes 7.5 s of processor time. Winch takes 1.4 s, and yosys then takes twice as long
-for the same Verilog, 2.2 s in place of 1.1 s for a HUB of 16 ports: it is right for who writes two or three boards.
+for the same Verilog, 2.2 s in place of 1.1 s for a HUB of 16 ports: it suits a build of two or three boards.
 """
 
 import importlib.metadata

@@ -154,19 +154,19 @@ struct Operation;
 // docs/naps.md.
 class Napper {
   public:
-    // What a board does at its next edges: up to the one so many edges from now it shows nothing but bytes that it
+    // What a board does at its next edges: up to the one so many edges from now it shows nothing but symbols that it
     // sends, and its CPU, which has been at its edge `at`, has no turn and hears of no interrupt, unless something
     // arrives. 1: it must be evaluated. Accesses of the CPU may be part of it.
     struct Rest {
         std::int64_t edges = 1;
-        bool sends = false;           // bytes of an area, as fast as the fiber takes them
+        bool sends = false;           // symbols that are known, as fast as the fiber takes them
         bool takes_bytes = false;     // bytes that arrive change nothing of this;
         bool takes_controls = false;  // nor do control codes
     };
     virtual Rest rest(const Processor& cpu, std::int64_t at) const = 0;
-    // The bytes that it sends next, at most so many, if Rest::sends; how many they are.
+    // The symbols that it sends next, at most so many, if Rest::sends; how many they are.
     virtual std::size_t ahead(std::uint16_t* symbols, std::size_t most) const = 0;
-    // Whether these bytes or Rest may be others if the CPU writes `data` there.
+    // Whether these symbols or Rest may be others if the CPU writes `data` there.
     virtual bool minds(std::uint32_t address, std::uint32_t data) const = 0;
     // Evaluates the board, left alone so far, and its CPU at some edges of a nap, at most so many, from `time` on;
     // `before`: the CPU's number of the edge before. Returns at how many; adds to `awake` at how many of them it would

@@ -238,12 +238,16 @@ class Build:
         kinds = directory / "kinds.cpp"
         absent = [] if self.waves else [_NO_WAVES if self.boards else _NO_RTL]
         kinds.write_text(adapter.kinds(self.boards, self.fast) + "".join(map(include, absent)))
-        quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
-        half = (len(quick) + 1) // 2
-        fast = [("fast", [together(directory, "fast", quick[:half], 0), together(directory, "fast", quick[half:], 1)])]
-        waves = [("waves", [together(directory, "waves", _WAVES)])] if self.waves else []
-        core = "core", [together(directory, "core", sources)]
-        return core, *waves, ("kinds", [kinds]), *(fast if self.fast else [])
+        parts = [("core", [together(directory, "core", sources)])]
+        if self.waves:
+            parts.append(("waves", [together(directory, "waves", _WAVES)]))
+        parts.append(("kinds", [kinds]))
+        if self.fast:
+            quick = sorted(f"{_FAST.name}/{file.name}" for file in _FAST.glob("*.cpp"))
+            half = (len(quick) + 1) // 2
+            halves = enumerate((quick[:half], quick[half:]))
+            parts.append(("fast", [together(directory, "fast", names, number) for number, names in halves]))
+        return parts
 
     def _compiled(self, directory, jobs, part, key, sources):
         """(temporary directory, name in the cache) of a part's objects; adds the jobs that make them if they are not

@@ -105,7 +105,6 @@ def test_two_names_of_a_port_are_never_one_name_of_another():
     found = statements(
         ("port 0", "$a_0 = $c_0 & $d_0;"), ("port 1", "$a_1 = $c_1 & $c_1;"), ("port 2", "$a_2 = $c_2 & $d_2;")
     )
-    found[1].text = found[1].text.replace("& vlSelfRef.c_1", "& vlSelfRef.d_1").replace("d_1", "c_1")
     equal = EqualPorts(found, types("a_0 a_1 a_2 c_0 c_1 c_2 d_0 d_2"))
     assert shared(equal) == [{0: 0, 2: 2}]
 
