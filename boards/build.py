@@ -141,9 +141,14 @@ def _flow(found):
 def _synthesis(found, progress):
     """Yosys: the kept netlist, and the number of each kind of cell."""
     flow = _flow(found)
-    script = (
-        f"read_rtlil {NAME}.il\n{flow.synthesis} -top {NAME}; write_json {NAME}.json; tee -q -o stat.json stat -json"
-    )
+    mapped = f"{flow.synthesis} -top {NAME}"
+    if flow.apart:
+        hub = f"{NAME}.top.hub"
+        mapped = (
+            f"setattr -mod -set keep_hierarchy 1 {hub}\n{mapped}\nsetattr -mod -unset keep_hierarchy {hub}; "
+            "flatten; opt_clean"
+        )
+    script = f"read_rtlil {NAME}.il\n{mapped}; write_json {NAME}.json; tee -q -o stat.json stat -json"
 
     def make_netlist(directory):
         (directory / f"{NAME}.il").write_bytes(found.files[f"{NAME}.il"])

