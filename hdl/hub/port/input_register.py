@@ -95,8 +95,7 @@ class InputRegister(wiring.Component):
         m = Module()
         symbol = self.coming
         valid = Signal()
-        # A symbol in loop back is known late in a cycle. Four LUTs tell its kind, no more: whether the port is in use
-        # counts at the first of them, and the second is prescribed.
+        # A symbol in loop back is known late in a cycle, whether the port is in use early.
         heard = Signal()
         shut = Signal()
         low = Signal(attrs={"keep": 1})
