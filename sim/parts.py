@@ -9,13 +9,13 @@ after every edge as without parts.
 
 import functools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 
 from .part_code import BITS, Code, functions
 from .shared_parts import EqualPorts, ordered
 from .statements import parse, runs, split, statements_of, together
 
-__all__ = ["divide", "variables"]
+__all__ = ["divide", "label", "label_told", "variables"]
 
 #: Variables of a function of its own: type and name.
 _LOCAL = re.compile(r"^    ((?:[CSIQ]Data|VlWide<\d+>)/\*\S+\*/) (\w+);\n", re.M)
@@ -23,6 +23,8 @@ _LOCAL = re.compile(r"^    ((?:[CSIQ]Data|VlWide<\d+>)/\*\S+\*/) (\w+);\n", re.M
 _MEMBER = re.compile(
     r"^ +(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
 )
+#: What the label of a statement of a port begins with.
+_PORT = re.compile(r"port \d+")
 _INPUT = re.compile(r"^ *VL_IN(?:8|16|64|W|)\(&?(\w+),", re.M)
 #: Statements in a part at most.
 _MOST = 400
@@ -168,9 +170,10 @@ def _module(name):
     return " ".join(path[: 2 if len(path) > 2 else 1])
 
 
-def _label(statements, inputs):
+def label(statements, inputs):
     """Labels each statement with the part of the board that it belongs to: by the variables that it assigns, else by
-    those that it reads. What reads the pins of the board has a label of its own."""
+    those that it reads. What the centre makes of the signals of one port has a label of this port and of the module:
+    "port 3 monitor counters". What reads the pins of the board has a label of its own."""
     labels = {}
     for statement in statements:
         named = Counter(filter(None, map(_module, sorted(statement.writes))))
@@ -180,16 +183,34 @@ def _label(statements, inputs):
     for _ in range(4):
         for statement, names in zip(statements, reads, strict=True):
             near = Counter(filter(None, map(labels.get, names)))
-            ports = [label for label in near if label.startswith("port ")]
+            ports = {match[0] for label in near if (match := _PORT.match(label))}
             if len(ports) == 1 and statement.label:
-                # What the centre makes of the signals of one port changes when the port works.
-                (statement.label,) = ports
+                # It changes when the port works.
+                (port,) = ports
+                module = _PORT.sub("", statement.label).strip()
+                statement.label = f"{port} {module}".strip()
             elif not statement.label and near:
                 statement.label = "ports" if len(ports) > 2 else near.most_common(1)[0][0]
             labels.update(dict.fromkeys(statement.writes, statement.label))
     for statement in statements:
         if statement.reads & inputs:
             statement.label = "pins"
+
+
+def label_told(statements, ports):
+    """Labels statements of ports apart that read what the centre tells at least half of the ``ports`` at once, as which
+    outputs are sent a symbol. When that changes, most of it does for one port: the rest of the others is left out. The
+    reset is no such thing: all registers read it, and it seldom changes."""
+    by_centre, by_port, readers = set(), set(), defaultdict(set)
+    for statement in statements:
+        port = _PORT.match(statement.label)
+        (by_port if port else by_centre).update(statement.writes)
+        for name in statement.reads if port else ():
+            readers[name].add(port[0])
+    told = {name for name in by_centre - by_port if 2 * len(readers[name]) >= ports and not name.endswith("rst")}
+    for statement in statements:
+        if _PORT.match(statement.label) and statement.reads & told:
+            statement.label += " told"
 
 
 def divide(directory, prefix):
@@ -201,9 +222,11 @@ def divide(directory, prefix):
     statements, own = model.list()
     inputs = set(_INPUT.findall(model.declarations))
     statements = together(statements)
-    _label(statements, inputs)
+    label(statements, inputs)
     equal = EqualPorts(statements, model.types | own)
     numbers, before, apart, groups = ordered(statements, equal.groups)
-    labels = {n: "each port" if n in groups else statements[n].label for n in numbers}
+    label_told(statements, len(equal.ports))
+    labels = {n: statements[n].label for n in numbers}
+    labels |= {n: f"each {_PORT.sub('port', labels[n])}" for n in groups}
     found = runs(numbers, before, labels.get, _MOST, apart)
     model.write(functions(found, before, groups, statements), own, inputs, equal)

@@ -42,7 +42,7 @@ class Crossbar(HubPart):
         Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
         whose connection has ended in the cycle before.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
-        For each output: the symbol of its input, and that the symbol comes in this cycle.
+        For each output: the symbol of its input, 0 if it has none, and that the symbol comes in this cycle.
 
     Timing
     ------
@@ -86,7 +86,13 @@ class Crossbar(HubPart):
             m.d.comb += self.listened[i].eq(mask.any())
             domain += self.blocked[i].eq(blocks)
         if not self.late:
-            m.d.comb += self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports)))
+            # An output that listens to no input is shown nothing: with the symbols of an input that it listened to once
+            # it would change with each of them, which costs a simulator as much as an output that sends.
+            listens = Signal(self.ports)
+            m.d.comb += [
+                listens.eq(reduce(or_, masks)),
+                self.push.eq(reduce(or_, (Mux(self.move[i], masks[i], 0) for i in ports))),
+            ]
         for o in ports:
             others = [i for i in ports if i != o]
             if self.late:
@@ -98,7 +104,7 @@ class Crossbar(HubPart):
                 m.d.comb += [pair.eq(reduce(or_, terms[2 * n : 2 * n + 2])) for n, pair in enumerate(pairs)]
                 m.d.comb += Cat(self.out[o], self.push[o]).eq(reduce(or_, pairs))
                 continue
-            with m.Switch(self.owner[o]):
+            with m.If(listens[o]), m.Switch(self.owner[o]):
                 for i in others[:-1]:
                     with m.Case(i):
                         m.d.comb += self.out[o].eq(self.beat[i])

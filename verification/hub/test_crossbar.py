@@ -17,7 +17,7 @@ CONFIGURATIONS = {
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
     """H1, H10, H3: any input to any number of outputs, all pairs at the same time; an output that is not connected
-    gets nothing. An input is blocked while one of its outputs has no room. A late crossbar looks at the connections and
+    gets nothing, and is shown 0. An input is blocked while one of its outputs has no room. A late crossbar looks at the connections and
     the room of the cycle before, and an input may still be blocked by a connection that ended in it."""
     count, late = CONFIGURATIONS[inside()]
     ports = range(count)
@@ -45,6 +45,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
             "push": sum((i is not None and moves[i]) << o for o, i in enumerate(owner)),
         }
         told |= {f"out__{o}": sends[i] for o, i in enumerate(owner) if i is not None and moves[i]}
+        told |= {f"out__{o}": 0 for o, i in enumerate(owner) if i is None}
         inputs = {"move": sum(move << n for n, move in enumerate(moves)), "space": space, "enter": enter}
         for n in ports:
             # A late crossbar does not look at the numbers, and any other only at them and at ``targets``.

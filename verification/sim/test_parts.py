@@ -6,7 +6,7 @@ import pytest
 
 from nectar.sim import build
 from nectar.sim.machines.nectar import boards_of
-from nectar.sim.parts import divide
+from nectar.sim.parts import divide, label, label_told
 from nectar.sim.statements import merged, parse, runs, split, together, waits
 from nectar.verification import seeds
 
@@ -26,6 +26,32 @@ def test_what_a_statement_reads_and_assigns_is_found():
     assert (statement.reads, statement.writes, statement.needs) == ({"b"}, {"a"}, {"a", "b"})
     statement = parse("    if (vlSelfRef.a) {\n        vlSelfRef.b = 1U;\n    }\n")
     assert (statement.reads, statement.writes, statement.needs) == ({"a"}, {"b"}, {"a", "b"})
+
+
+def of_port(number):
+    """Statements of a port, and of what the centre knows of it."""
+    taken, sent = (f"top__DOT__board__DOT__output_{number}__DOT__{name}" for name in ("taken", "sent"))
+    return [
+        *texts(assign(sent, taken, "top__DOT__core_rst")),
+        parse(f"    vlSelfRef.{taken} = (1U & ((IData)(vlSelfRef.top__DOT__board__DOT__push) >> {number}U));\n"),
+        *texts(assign(f"top__DOT__board__DOT__monitor__DOT__counters__DOT__leave_{number}", sent, "visit")),
+    ]
+
+
+def test_what_the_centre_makes_of_a_port_or_tells_all_ports_is_apart_from_the_rest_of_the_port():
+    """The counters visit one port after the other, and which outputs get a symbol is told all of them at once: that
+    alone does not make a port work."""
+    centre = texts(
+        assign("top__DOT__board__DOT__crossbar__DOT__pushes"),
+        assign("top__DOT__core_rst"),
+        assign("top__DOT__board__DOT__push", "top__DOT__board__DOT__crossbar__DOT__pushes"),
+    )
+    statements = [*centre, *(statement for number in range(4) for statement in of_port(number))]
+    label(statements, {"clk"})
+    label_told(statements, 4)
+    assert [statement.label for statement in statements[3:6]] == ["port 0", "port 0 told", "port 0 monitor counters"]
+    assert [statement.label for statement in statements[12:]] == ["port 3", "port 3 told", "port 3 monitor counters"]
+    assert not any(statement.label.startswith("port") for statement in statements[:3])
 
 
 @pytest.mark.parametrize("function", ["VL_ADD_W", "VL_SHIFTL_WWI", "VL_CONCAT_WII", "VL_ASSIGNSEL_II"])
