@@ -16,9 +16,10 @@ CONFIGURATIONS = {
 
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def takes_every_symbol_to_all_its_outputs(dut):
-    """H1, H10, H3: any input to any number of outputs, all pairs at the same time; an output that is not connected
-    gets nothing, and is shown 0. An input is blocked while one of its outputs has no room. A late crossbar looks at the connections and
-    the room of the cycle before, and an input may still be blocked by a connection that ended in it."""
+    """H1, H10, H3: any input to any number of outputs, all pairs at the same time; an output that is not connected gets
+    nothing, and is shown 0. An input is blocked while one of its outputs has no room. A late crossbar looks at the
+    connections and the room of the cycle before, and an input may still be blocked by a connection that ended in it.
+    """
     count, late = CONFIGURATIONS[inside()]
     ports = range(count)
     lockstep = Lockstep(
