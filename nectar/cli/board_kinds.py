@@ -45,4 +45,4 @@ def check_kinds(kinds, waves, topology, profile, nodes):
     try:
         check_waves(machine, found, (waves["wave_boards"] or found) if "waves" in waves else ())
     except ValueError as error:
-        raise UsageError(f"--waves: {error} (--wave-boards)") from None
+        raise UsageError(f"--waves: {error} (--wave-boards), or make it one (--rtl)") from None

@@ -5,6 +5,7 @@ docs/mpi.md tells what there is of MPI.
 Options stand before PROGRAM; all that stands behind it is the program's.
 """
 
+import ast
 import re
 import sys
 
@@ -55,10 +56,26 @@ class RankedProgram(ProgramFile):
 
     def __init__(self, path, ranks, nodes, machine):
         super().__init__(path)
+        if b"mpi4py" not in self.source and any(map(_is_main, ast.parse(self.source).body)):
+            raise UsageError(f"{path}: it has an 'async def main(system, arguments)'; 'nectar run' runs such programs")
         self.ranks = ranks
         self.nodes = nodes or ()
         if ranks is not None:
             self.topology = machine_named(machine).sized(ranks)
+
+    def shape(self, wanted=None, machine=None):
+        """As in ProgramFile; a UsageError, too, if there are more ranks than any built-in shape has CABs."""
+        from ..sim.wiring import TopologyError
+
+        try:
+            return super().shape(wanted, machine)
+        except TopologyError as error:
+            if wanted is not None:
+                raise
+            raise UsageError(
+                f"-n {self.ranks}: no built-in shape has so many CABs ({error}); give --topology, whose CABs the ranks "
+                "share in turns"
+            ) from error
 
     def run(self, system, arguments):
         """Runs it to the end of all ranks."""
@@ -79,6 +96,10 @@ class RankedProgram(ProgramFile):
             pass
         except RankEnded as error:
             raise RankError(str(error), error.status) from error
+
+
+def _is_main(statement):
+    return isinstance(statement, ast.AsyncFunctionDef) and statement.name == "main"
 
 
 def configure(parser):

@@ -1,5 +1,6 @@
 """A user's program: loading its file, running its ``main``, saying where in it something went wrong."""
 
+import contextlib
 import inspect
 import os
 import sys
@@ -123,6 +124,10 @@ class Program(ProgramFile):
 
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
+        with _called(self.path):
+            self._run(system, arguments)
+
+    def _run(self, system, arguments):
         wrong = UsageError(f"{self.path}: {_WRONG_MAIN}")
         try:
             coroutine = self._main(system, arguments)
@@ -142,6 +147,17 @@ class Program(ProgramFile):
             f"{self.path}:{line}: main awaits what only a task may await; start a task with system.spawn "
             "and wait for it with 'await system.run()'"
         )
+
+
+@contextlib.contextmanager
+def _called(path):
+    """Within, the program is called by the name of its file, as what it says of its own options has it."""
+    before = sys.argv
+    sys.argv = [path, *before[1:]]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 def _read(path):

@@ -28,7 +28,7 @@ from .sizes import size_text
 from .units import picoseconds, seconds, time_text
 from .watch import Stalled, Watch
 from .wave_record import VALUES as WAVE_VALUES
-from .wave_record import wave_news, wave_views
+from .wave_record import missed_window, wave_news, wave_views
 from .wave_record import waves as wave_options
 
 HELP = "run a program on a simulated Nectar"
@@ -373,6 +373,8 @@ def _run(options, program, system, stall):
         far = program.far or _far(system, picoseconds(options.max_time, "--max-time"))
         with Watch(lambda: system.machine.time_ps, stall, stuck, wave_news(options, system), far):
             program.run(system, options.arguments)
+        if line := missed_window(options, system.machine.time_ps):
+            print(f"nectar: {line}", file=sys.stderr)
     except Stalled as error:
         raise UsageError(str(error)) from error
     except KeyboardInterrupt as error:

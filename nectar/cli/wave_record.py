@@ -7,7 +7,7 @@ from .results import check_target
 from .sizes import octets, size_text
 from .units import LONGEST, picoseconds, time_text
 
-__all__ = ["VALUES", "wave_news", "wave_views", "waves"]
+__all__ = ["VALUES", "missed_window", "wave_news", "wave_views", "waves"]
 
 #: What ends waveforms that nobody looks after.
 WAVE_LIMIT = "1G"
@@ -85,6 +85,16 @@ def wave_views(path):
 def _wave_limit(options):
     """Bytes; 0 for no limit."""
     return octets(options.wave_limit or WAVE_LIMIT, "--wave-limit")
+
+
+def missed_window(options, time_ps):
+    """The line that tells that a program that ended at ``time_ps`` did not come to --wave-window; or None."""
+    if options.wave_window is None or time_ps >= waves(options)["wave_window"][0]:
+        return None
+    return (
+        f"--wave-window {options.wave_window}: the program ended at {time_text(time_ps)} of simulated time, before it; "
+        f"{options.waves} shows nothing"
+    )
 
 
 def wave_news(options, system):

@@ -67,6 +67,21 @@ def test_a_number_of_ranks_is_1_or_more(mpirun, number):
     assert done.stderr == f"nectar: -n {number}: give a number of ranks, 1 or more\n"
 
 
+def test_more_ranks_than_any_shape_has_cabs_are_told_by_their_option(mpirun):
+    done = mpirun(HELLO, "-n", "99999")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("nectar: -n 99999: no built-in shape has so many CABs (mesh:")
+    assert done.stderr.endswith("; give --topology, whose CABs the ranks share in turns\n")
+
+
+def test_a_program_for_nectar_run_is_sent_there(mpirun):
+    done = mpirun("TOPOLOGY = 'hub:2'\n\n\nasync def main(system, arguments):\n    print('here')\n", "-n", "2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "nectar: program.py: it has an 'async def main(system, arguments)'; 'nectar run' runs such programs\n"
+    )
+
+
 def test_many_ranks_stand_on_a_mesh(mpirun):
     """More than 15."""
     done = mpirun(HELLO, "-np", "17")

@@ -133,6 +133,26 @@ def test_a_program_may_end_itself(nectar, ending, status):
     assert (done.returncode, done.stdout, done.stderr) == (status, "here\n", "")
 
 
+def test_what_a_program_says_of_its_options_has_its_name(nectar):
+    text = (
+        "import argparse\nTOPOLOGY = 'hub:1'\nasync def main(system, arguments):\n"
+        "    argparse.ArgumentParser().parse_args(arguments)\n"
+    )
+    done = nectar("run", nectar.program(text), "--boards", "fast", "--help-me")
+    assert done.returncode == 2 and "program.py: error: unrecognized arguments: --help-me\n" in done.stderr
+    assert "nectar: error:" not in done.stderr
+
+
+def test_a_window_behind_the_end_of_the_program_is_told(nectar, simulator):
+    done = nectar("run", nectar.program(HELLO), "hello", "--waves", "w.vcd", "--wave-window", "5s:6s")
+    assert (done.returncode, done.stdout) == (0, "hello 5 0\n")
+    assert re.fullmatch(
+        r"nectar: --wave-window 5s:6s: the program ended at \d+\.\d+ us of simulated time, before it; w\.vcd shows "
+        r"nothing\n",
+        done.stderr,
+    ), done.stderr
+
+
 @pytest.mark.parametrize("suffix", [".vcd", ".fst"])
 def test_waveforms_are_recorded(nectar, simulator, suffix):
     done = nectar(

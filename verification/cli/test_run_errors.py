@@ -283,7 +283,8 @@ def test_stall_time_0_waits_for_ever(nectar):
         (["--waves", "w.vcd", "--wave-window", "5us:3us"], r"--wave-window 5us:3us: it ends before it begins"),
         (
             ["--waves", "w.vcd", "--boards", "fast"],
-            r"--waves: CAB1 is a fast board, which has no waveforms; record RTL boards only .*",
+            r"--waves: CAB1 is a fast board, which has no waveforms; record RTL boards only \(--wave-boards\), or "
+            r"make it one \(--rtl\)",
         ),
         (["--json", "no/where"], r"--json no/where cannot be written: there is no directory .*/no"),
         (["--json", "."], r"--json \. cannot be written: it is a directory"),
