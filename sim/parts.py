@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 
 from .part_code import BITS, Code, functions
-from .shared_parts import EqualPorts, ordered
+from .shared_parts import PORT, EqualPorts, ordered
 from .statements import parse, runs, split, statements_of, together
 
 __all__ = ["divide", "label", "label_told", "variables"]
@@ -23,8 +23,6 @@ _LOCAL = re.compile(r"^    ((?:[CSIQ]Data|VlWide<\d+>)/\*\S+\*/) (\w+);\n", re.M
 _MEMBER = re.compile(
     r"^ +(?:VL_(?:IN|OUT)(8|16|64|W|)\((\w+),.*\);|(\w+(?:<.*>)?)(?:/\*\S+\*/)? (\w+)(?: = .*)?;)$", re.M
 )
-#: What the label of a statement of a port begins with.
-_PORT = re.compile(r"port \d+")
 _INPUT = re.compile(r"^ *VL_IN(?:8|16|64|W|)\(&?(\w+),", re.M)
 #: Statements in a part at most.
 _MOST = 400
@@ -183,11 +181,11 @@ def label(statements, inputs):
     for _ in range(4):
         for statement, names in zip(statements, reads, strict=True):
             near = Counter(filter(None, map(labels.get, names)))
-            ports = {match[0] for label in near if (match := _PORT.match(label))}
+            ports = {match[0] for known in near if (match := PORT.match(known))}
             if len(ports) == 1 and statement.label:
                 # It changes when the port works.
                 (port,) = ports
-                module = _PORT.sub("", statement.label).strip()
+                module = PORT.sub("", statement.label).strip()
                 statement.label = f"{port} {module}".strip()
             elif not statement.label and near:
                 statement.label = "ports" if len(ports) > 2 else near.most_common(1)[0][0]
@@ -203,13 +201,13 @@ def label_told(statements, ports):
     reset is no such thing: all registers read it, and it seldom changes."""
     by_centre, by_port, readers = set(), set(), defaultdict(set)
     for statement in statements:
-        port = _PORT.match(statement.label)
+        port = PORT.match(statement.label)
         (by_port if port else by_centre).update(statement.writes)
         for name in statement.reads if port else ():
             readers[name].add(port[0])
     told = {name for name in by_centre - by_port if 2 * len(readers[name]) >= ports and not name.endswith("rst")}
     for statement in statements:
-        if _PORT.match(statement.label) and statement.reads & told:
+        if PORT.match(statement.label) and statement.reads & told:
             statement.label += " told"
 
 
@@ -227,6 +225,6 @@ def divide(directory, prefix):
     numbers, before, apart, groups = ordered(statements, equal.groups)
     label_told(statements, len(equal.ports))
     labels = {n: statements[n].label for n in numbers}
-    labels |= {n: f"each {_PORT.sub('port', labels[n])}" for n in groups}
+    labels |= {n: f"each {PORT.sub('port', labels[n])}" for n in groups}
     found = runs(numbers, before, labels.get, _MOST, apart)
     model.write(functions(found, before, groups, statements), own, inputs, equal)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from .statements import Statement, components, waits
 
-__all__ = ["PINS", "EqualPorts", "Form", "ordered"]
+__all__ = ["PINS", "PORT", "EqualPorts", "Form", "ordered"]
 
 #: A variable of the model, and a constant: the number, and the end of it that tells its type.
 _TOKEN = re.compile(r"\bvlSelfRef\.(\w+)|\b(0x[0-9a-f]+|\d+)(U(?:LL)?)\b")
 #: What the label of a statement of a port begins with.
-_PORT = re.compile(r"port (\d+)")
+PORT = re.compile(r"port (\d+)")
 #: What may differ between the names of two ports: numbers, with Verilator's spelling of "$" before them or not.
 _NUMBER = re.compile(r"(?:__024)?\d+")
 #: Types of variables whose declaration is a pin's, which tells a number of bits.
@@ -65,7 +65,7 @@ class EqualPorts:
         self._forms = {}
         alike = defaultdict(lambda: defaultdict(list))
         for n, statement in enumerate(statements):
-            if match := _PORT.match(statement.label):
+            if match := PORT.match(statement.label):
                 form = self._forms[n] = Form.of(statement.text)
                 names = tuple(map(_without_numbers, form.names))
                 alike[form.skeleton, names][int(match[1])].append(n)

@@ -99,7 +99,8 @@ class RankedProgram(ProgramFile):
 
 
 def _is_main(statement):
-    return isinstance(statement, ast.AsyncFunctionDef) and statement.name == "main"
+    """Whether a statement defines what ``nectar run`` runs."""
+    return isinstance(statement, ast.AsyncFunctionDef) and statement.name == "main" and len(statement.args.args) == 2
 
 
 def configure(parser):

@@ -125,9 +125,9 @@ class Program(ProgramFile):
     def run(self, system, arguments):
         """Runs ``main`` to its end."""
         with _called(self.path):
-            self._run(system, arguments)
+            self._run_main(system, arguments)
 
-    def _run(self, system, arguments):
+    def _run_main(self, system, arguments):
         wrong = UsageError(f"{self.path}: {_WRONG_MAIN}")
         try:
             coroutine = self._main(system, arguments)

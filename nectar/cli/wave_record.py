@@ -42,20 +42,10 @@ def waves(options):
         boards = [name.strip() for name in boards.split(",") if name.strip()]
         if not boards:
             raise UsageError("--wave-boards names no board; write names with commas between them")
-    if window is not None:
-        begin, colon, end = window.partition(":")
-        if not colon:
-            raise UsageError(f"--wave-window {window}: write FROM:TO, as in 10us:150us")
-        window = (
-            picoseconds(begin, "--wave-window") if begin.strip() else 0,
-            picoseconds(end, "--wave-window") if end.strip() else LONGEST,
-        )
-        if window[0] >= window[1]:
-            raise UsageError(f"--wave-window {options.wave_window}: it ends before it begins")
     return {
         "waves": path,
         "wave_boards": boards,
-        "wave_window": window,
+        "wave_window": None if window is None else _window(window),
         "wave_limit": _wave_limit(options) or None,
         "wave_views": True,
     }
@@ -87,9 +77,23 @@ def _wave_limit(options):
     return octets(options.wave_limit or WAVE_LIMIT, "--wave-limit")
 
 
+def _window(text):
+    """What part of simulated time --wave-window names, in picoseconds."""
+    begin, colon, end = text.partition(":")
+    if not colon:
+        raise UsageError(f"--wave-window {text}: write FROM:TO, as in 10us:150us")
+    window = (
+        picoseconds(begin, "--wave-window") if begin.strip() else 0,
+        picoseconds(end, "--wave-window") if end.strip() else LONGEST,
+    )
+    if window[0] >= window[1]:
+        raise UsageError(f"--wave-window {text}: it ends before it begins")
+    return window
+
+
 def missed_window(options, time_ps):
     """The line that tells that a program that ended at ``time_ps`` did not come to --wave-window; or None."""
-    if options.wave_window is None or time_ps >= waves(options)["wave_window"][0]:
+    if options.wave_window is None or time_ps >= _window(options.wave_window)[0]:
         return None
     return (
         f"--wave-window {options.wave_window}: the program ended at {time_text(time_ps)} of simulated time, before it; "
