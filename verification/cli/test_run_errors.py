@@ -103,7 +103,7 @@ def test_program_file_cannot_be_read(nectar):
         ),
     ],
 )
-def test_a_program_that_cannot_be_loaded(refused, text, line):
+def test_a_program_that_cannot_be_loaded(simulator, refused, text, line):
     assert re.fullmatch(line, refused(text))
 
 
