@@ -1,5 +1,6 @@
 """What ``nectar run`` records, and makes of that: ``--record``, ``--report``, ``--trace`` (docs/recording.md)."""
 
+import os
 import sys
 
 from .errors import UsageError, together
@@ -111,6 +112,12 @@ class Record:
                 "on; give a larger --record-limit or a lower --record-level",
                 file=sys.stderr,
             )
+
+    def kept(self):
+        """What a line of error ends with: the files that hold what happened up to the error; "" if there are none."""
+        files = [self._waves, self._path, *(path for _, path in self._views.files), self.pcap.file]
+        kept = [path for path in files if path is not None and os.path.isfile(path)]
+        return f"; what happened up to then is in {', '.join(kept)}" if kept else ""
 
     def _free(self, system):
         """Frees the boards, which finishes the waveforms."""

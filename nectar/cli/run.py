@@ -206,9 +206,7 @@ def _execute(options, load, made, awaits):
             _close(options, system, record)
         except UsageError as late:
             raise error.more(f"; {late}") from error
-        if options.waves is None:
-            raise
-        raise error.more(f"; waveforms up to then are in {options.waves}") from error
+        raise error.more(record.kept()) from error
     finally:
         _close(options, system, record)
     awaits.check()

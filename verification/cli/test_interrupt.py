@@ -96,7 +96,7 @@ def test_waveforms_up_to_the_interruption_are_whole(nectar, simulator, number, s
         time.sleep(0.5)
         line = _end(process, number, status)
     assert re.fullmatch(
-        rf"nectar: {words} at \S+ [mu]?s of simulated time; waveforms up to then are in w.vcd\n", line
+        rf"nectar: {words} at \S+ [mu]?s of simulated time; what happened up to then is in w.vcd\n", line
     ), line
     assert sorted(os.listdir(nectar.folder)) == ["program.py", "w.gtkw", "w.names", "w.vcd"]
     assert (nectar.folder / "w.vcd").read_text().count("$enddefinitions") == 1

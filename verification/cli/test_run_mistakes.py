@@ -226,14 +226,18 @@ def test_a_forgotten_await_ends_the_run_at_once(refused):
     assert line == f"program.py:5: {MISSING} Cab.sleep, which has done nothing" and not out
 
 
-def test_waveforms_up_to_a_forgotten_await_are_kept(simulator, monkeypatch, tmp_path, capsys):
+def test_files_up_to_a_forgotten_await_are_kept_and_told(simulator, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "program.py").write_text(program("cab.sleep(5)"))
-    assert main(["run", "program.py", "--waves", "w.vcd", "--wave-boards", "HUB1"]) == 1
+    asked = {"--waves": "w.vcd", "--record": "r.rec", "--report": "r.html", "--trace": "t.json", "--pcap": "p.pcapng"}
+    options = [word for pair in asked.items() for word in pair]
+    assert main(["run", "program.py", *options, "--wave-boards", "HUB1"]) == 1
     assert capsys.readouterr().err == (
-        f"nectar: program.py:5: {MISSING} Cab.sleep, which has done nothing; waveforms up to then are in w.vcd\n"
+        f"nectar: program.py:5: {MISSING} Cab.sleep, which has done nothing; "
+        f"what happened up to then is in {', '.join(asked.values())}\n"
     )
+    assert all((tmp_path / name).stat().st_size > 0 for name in asked.values())
     assert (tmp_path / "w.vcd").stat().st_size > 1000
 
 
