@@ -122,8 +122,10 @@ def _silence_output():
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _forget_modules():
-    """Keeps Amaranth from telling of modules that were made and not used, since the command has ended in the middle."""
+def _forget_what_was_begun():
+    """Keeps Amaranth from telling of modules that were made and not used, and Python of coroutines, since the command
+    has ended in the middle."""
+    warnings.filterwarnings("ignore", "coroutine '.*' was never awaited", RuntimeWarning)
     if hdl := sys.modules.get("amaranth.hdl"):
         warnings.simplefilter("ignore", hdl.UnusedElaboratable)
 
@@ -136,7 +138,7 @@ def _execute(arguments):
     except (Exception, KeyboardInterrupt) as error:
         if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):
             raise BrokenPipeError from error
-        _forget_modules()
+        _forget_what_was_begun()
         if options is not None and options.debug:
             traceback.print_exception(error)
         if isinstance(error, KeyboardInterrupt):

@@ -160,7 +160,8 @@ def test_a_script_runs_beside_its_network_which_is_taken_away(nectar):
     nectar.environment["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     done = nectar("net", "run", *FAST, "--pcap", "p.pcapng", "--", "sh", "-c", script)
     assert done.returncode == 3 and done.stdout.startswith("10.89.0.2\n0 packets sent")
-    assert done.stderr.splitlines()[-1] == "nectar: sh ended with exit code 3"
+    said = "nectar: sh ended with exit code 3; what happened up to then is in p.pcapng"
+    assert done.stderr.splitlines()[-1] == said
     assert not left() and (nectar.folder / "p.pcapng").stat().st_size
     assert "cannot be run" in nectar.refused("net", "run", *FAST, "--", "no-such-program") and not left()
 

@@ -95,8 +95,9 @@ class ResponseUnit(HubPart):
     Timing
     ------
     The response to an order of cycle t comes in cycle t + 5. The response to a supervisor command comes in the cycle
-    after ``finished``. ``change``, ``who`` and ``given`` belong to t + 1; ``unlock``, ``forget``, ``release`` and ``command`` to
-    t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up in t + 1.
+    after ``finished``. ``change``, ``who`` and ``given`` belong to t + 1; ``unlock``, ``forget``, ``release`` and
+    ``command`` to t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up
+    in t + 1.
     """
 
     def __init__(self, ports, commands=COMMANDS):
