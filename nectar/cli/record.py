@@ -113,12 +113,11 @@ class Record:
                 file=sys.stderr,
             )
 
-    def kept(self, error):
-        """What the line of an ``error`` ends with: the files that hold what happened up to it, but for one that cannot
-        be written; "" if there are none."""
+    def kept(self):
+        """What a line of error ends with: the files that hold what happened up to the error, whole or as far as there
+        was room; "" if there are none."""
         files = [self._waves, self._path, *(path for _, path in self._views.files), self.pcap.file]
-        lost = [path for path in files if f" {path} cannot be written" in str(error)]
-        kept = [path for path in files if path is not None and path not in lost and os.path.isfile(path)]
+        kept = [path for path in files if path is not None and os.path.isfile(path)]
         return f"; what happened up to then is in {', '.join(kept)}" if kept else ""
 
     def _free(self, system):

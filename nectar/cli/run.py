@@ -206,7 +206,7 @@ def _execute(options, load, made, awaits):
             _close(options, system, record)
         except UsageError as late:
             raise error.more(f"; {late}") from error
-        raise error.more(record.kept(error)) from error
+        raise error.more(record.kept()) from error
     finally:
         _close(options, system, record)
     awaits.check()

@@ -5,11 +5,12 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 import nectar as package
-from nectar.cli import SUBCOMMANDS
+from nectar.cli import SUBCOMMANDS, commands, main
 
 
 def test_version_is_that_of_the_package(nectar):
@@ -48,6 +49,23 @@ def test_an_unknown_subcommand_is_told_with_those_there_are(nectar):
 )
 def test_wrong_use_is_one_line_and_exit_code_2(nectar, arguments, words):
     assert words in nectar.refused(*arguments)
+
+
+def test_a_command_that_is_interrupted_tells_of_no_coroutine(monkeypatch, capsys):
+    """One that it had made, and not begun to await."""
+
+    async def call():
+        pass
+
+    def execute(options):
+        made = call()
+        raise KeyboardInterrupt(f"with {made.__name__}")
+
+    monkeypatch.setattr(commands, "execute", execute)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert main(["commands"]) == 130
+    assert capsys.readouterr().err == "nectar: with call\n" and not told
 
 
 def test_help_starts_quickly_since_it_loads_nothing_that_it_does_not_need():

@@ -139,7 +139,8 @@ def test_a_disk_that_fills_up_ends_the_run_in_one_line(nectar):
     with nectar.start("run", program, "400", "--boards", "fast", "--record", "x", **limits) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
-    assert without_progress(err) == "nectar: --record x cannot be written: File too large\n"
+    said = "nectar: --record x cannot be written: File too large; what happened up to then is in x\n"
+    assert without_progress(err) == said
     with Recording(nectar.folder / "x") as recording:
         assert not recording.complete and len(list(recording.events())) > 1000
 
