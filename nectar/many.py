@@ -188,7 +188,9 @@ def _client(scheduler):
     try:
         from distributed import Client
     except ImportError:
-        raise SpreadError(f"a scheduler needs Dask, and its package 'distributed' {how_to_get('cluster')}") from None
+        raise SpreadError(
+            f"a scheduler needs Dask, whose package 'distributed' is not installed; {how_to_get('cluster')}"
+        ) from None
     for name in ("distributed", "distributed.client"):  # what it has to say is an error here, in one line
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:

@@ -105,25 +105,25 @@ def _run(options, sweep, folder):
     here = os.getcwd()
     with folder.made():
         digests = _checked(sweep, build=options.scheduler is None)
-    runs = sweep.runs()
-    with folder.writing(sweep, *digests):
-        known = {row["number"] for row in folder.rows if row["error"] is None or not options.retry}
-        left = [each for each in runs if each.number not in known]
-        if known:
-            print(f"{len(known)} of {len(runs)} runs are in {folder.path} already", flush=True)
-        ready = None
-        if options.scheduler is not None:
-            ready = Ready(_words(options), here, _told(sweep, *digests))
-        jobs = [Job(tuple(sweep.words(each.values, each.seed)), here) for each in left]
-        try:
-            ends = spread(run, jobs, scheduler=options.scheduler, workers=workers, prepare=ready)
-            with contextlib.closing(ends):
-                for ended in ends:
-                    folder.add(_row(left[ended.number], ended))
-        except SpreadError as error:
-            raise UsageError(f"{error}{_kept(folder, runs)}") from error
-        except KeyboardInterrupt as error:
-            raise Interrupted.of(error).more(_kept(folder, runs)) from error
+        runs = sweep.runs()
+        with folder.writing(sweep, *digests):
+            known = {row["number"] for row in folder.rows if row["error"] is None or not options.retry}
+            left = [each for each in runs if each.number not in known]
+            if known:
+                print(f"{len(known)} of {len(runs)} runs are in {folder.path} already", flush=True)
+            ready = None
+            if options.scheduler is not None:
+                ready = Ready(_words(options), here, _told(sweep, *digests))
+            jobs = [Job(tuple(sweep.words(each.values, each.seed)), here) for each in left]
+            try:
+                ends = spread(run, jobs, scheduler=options.scheduler, workers=workers, prepare=ready)
+                with contextlib.closing(ends):
+                    for ended in ends:
+                        folder.add(_row(left[ended.number], ended))
+            except SpreadError as error:
+                raise UsageError(f"{error}{_kept(folder, runs)}") from error
+            except KeyboardInterrupt as error:
+                raise Interrupted.of(error).more(_kept(folder, runs)) from error
     return _table(folder)
 
 

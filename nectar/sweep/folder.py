@@ -79,7 +79,7 @@ class Folder:
     @contextlib.contextmanager
     def writing(self, sweep, program, version):
         """Holds the folder for this sweep of a program and a nectar with these digests. Whoever holds it may
-        ``add``."""
+        ``add``. If it ends with an error before a first row, the files that it has made go again."""
         with self._failing():
             new = not any(self.path.iterdir())
         wanted = {
@@ -99,7 +99,13 @@ class Folder:
             if new:
                 save(self.path / "sweep.json", (json.dumps(wanted, indent=1) + "\n").encode())
             os.truncate(self._runs, self.read())
-            yield self
+            try:
+                yield self
+            except BaseException:
+                if new and not self._rows:
+                    for made in self._runs, self.path / "sweep.json":
+                        made.unlink(missing_ok=True)
+                raise
 
     def _compare(self, found, wanted):
         """Refuses a folder that belongs to something else."""

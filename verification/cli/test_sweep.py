@@ -313,13 +313,23 @@ def test_a_worker_says_why_it_cannot_run(tmp_path, here, monkeypatch):
     assert "No such file" in run(Job(("x",), str(tmp_path / "b")))["error"]
 
 
-def test_a_scheduler_that_is_not_there_is_told(notes):
+def test_a_scheduler_that_is_not_there_is_told_and_leaves_no_folder(notes, tmp_path):
     done = notes("1", "--scheduler", "tcp://127.0.0.1:9")
     assert done.returncode == 2 and done.stderr == (
         "nectar: no Dask scheduler answers at tcp://127.0.0.1:9; 'dask scheduler' starts one and prints its address\n"
     )
     done = notes("1", "--scheduler", "nowhere://x")
     assert done.returncode == 2 and "no Dask scheduler answers at nowhere://x" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_scheduler_that_is_not_there_takes_no_results(notes, tmp_path):
+    assert notes("1,2").returncode == 0
+    before = {file.name: file.read_bytes() for file in (tmp_path / "results").iterdir()}
+    assert notes("1,2,3", "--scheduler", "tcp://127.0.0.1:9").returncode == 2  # it holds another sweep
+    (tmp_path / "results" / "runs.jsonl").write_bytes(first := before["runs.jsonl"].splitlines(True)[0])
+    assert "1 of 2 runs are kept" in notes("1,2", "--scheduler", "tcp://127.0.0.1:9").stderr
+    assert (tmp_path / "results" / "runs.jsonl").read_bytes() == first
 
 
 @contextlib.contextmanager
@@ -382,7 +392,7 @@ def test_a_worker_without_a_compiler_ends_the_sweep_before_it_begins(nectar, tmp
     with _cluster(1) as (_, address, _):
         said = nectar.refused("sweep", program, "--set", "size=1,2", "-o", "r", "--scheduler", address)
     assert re.match(r"worker tcp://127\.0\.0\.1:\d+: .*C\+\+ compiler", said)
-    assert (tmp_path / "r" / "runs.jsonl").read_text() == ""
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.nightly
