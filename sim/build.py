@@ -55,7 +55,7 @@ _FAST_FLAGS = ["-O3"]
 _SLOW_FLAGS = ["-O0"]
 #: Bytes of C++ from which on a unit is full, of the code that runs in every cycle and of the rest: to read Verilator's
 #: headers takes 0.8 s for each unit.
-_UNIT, _SLOW_UNIT = 1_200_000, 3_000_000
+_UNIT, _SLOW_UNIT = 1_200_000, 1_500_000
 _DEFINES = [
     "-DVERILATOR=1",
     "-DVM_COVERAGE=0",
