@@ -93,6 +93,7 @@ class ControllerProof(wiring.Component):
             table.closed.eq(AnySeq(ports)),
             locks.change.eq(Mux(locked, place, 0)),
             locks.who.eq(Mux(locked, locker, 0)),
+            locks.given.eq(locked),
             locks.give_back.eq(AnySeq(ports)),
             locks.release.eq(AnySeq(ports)),
         ]

@@ -57,6 +57,7 @@ class LocksProof(wiring.Component):
         m.d.comb += [
             locks.change.eq(AnySeq(ports)),
             locks.who.eq(AnySeq(ports)),
+            locks.given.eq(locks.who.any()),
             locks.give_back.eq(AnySeq(ports)),
             locks.release.eq(AnySeq(ports)),
             Assume((locks.who & (locks.who - 1))[:ports] == 0),

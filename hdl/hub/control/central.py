@@ -230,6 +230,7 @@ class Central(HubPart):
         m.d.comb += [
             locks.change.eq(answers.change | supervisor.lock),
             locks.who.eq(answers.who | supervisor.locker),
+            locks.given.eq(answers.given | supervisor.given),
             locks.give_back.eq(answers.give_back),
             locks.release.eq(answers.release | self.expired | supervisor.release),
             *(to.eq(owner) for to, owner in zip(answers.locker, locks.owner)),

@@ -23,6 +23,8 @@ class Locks(HubPart):
     -------
     change, who : In(ports), In(ports)
         ``change``: outputs whose lock changes. ``who``: the input that gets the lock, one-hot; 0 if no input gets it.
+    given : In(1)
+        With ``change``: an input gets the lock. So ``who`` is not 0, which takes longer to find out.
     give_back : In(ports)
         Outputs whose lock ends, unless it changes.
     release : In(ports)
@@ -48,6 +50,7 @@ class Locks(HubPart):
         return {
             "change": In(ports),
             "who": In(ports),
+            "given": In(1),
             "give_back": In(ports),
             "release": In(ports),
             "held": Out(ports).array(ports),
@@ -68,8 +71,7 @@ class Locks(HubPart):
             self.holding.eq(Cat(held.any() for held in self.held)),
         ]
         index = Signal(range(self.ports))
-        taken = Signal()
-        m.d.comb += [index.eq(one_hot_index(self.who)), taken.eq(self.who.any())]
+        m.d.comb += index.eq(one_hot_index(self.who))
         for o in ports:
             # Whether nobody holds this lock any more is found in front of a register. Behind it, with 16 ports, this
             # would be 3 levels of logic more in front of all bits of ``shut``. It costs 6 LUTs for each output.
@@ -78,10 +80,10 @@ class Locks(HubPart):
             )
             with m.If(self.change[o]):
                 m.d.sync += [
-                    self.locked[o].eq(taken),
+                    self.locked[o].eq(self.given),
                     self.owner[o].eq(index),
                     *(self.held[i][o].eq(self.who[i]) for i in ports),
-                    *(self.shut[i][o].eq(taken & ~self.who[i]) for i in ports),
+                    *(self.shut[i][o].eq(self.given & ~self.who[i]) for i in ports),
                 ]
             # Apart from the change, and behind it, so each bit of ``shut`` has an enable and a reset and no LUT:
             # with 16 ports 504 LUTs instead of 732.
@@ -94,6 +96,7 @@ class Locks(HubPart):
                 m.d.sync += self.held[i].eq(0)
 
         if platform == "formal":
+            m.d.comb += Assert(~self.change.any() | (self.given == self.who.any()), "whether an input gets it is known")
             for o in ports:
                 holders = Signal(self.ports, name=f"holders_{o}")
                 m.d.comb += [

@@ -65,8 +65,8 @@ class ResponseUnit(HubPart):
         The ready bits; ports in use.
     errors, level : In(9).array(ports), In(LEVEL_BITS).array(ports)
         ``errors``: errors of each port; bit 8: more than 255. ``level``: entries of its queue.
-    change, who : Out(ports), Out(ports)
-        A lock is granted: its output, one-hot, and the input that gets it, one-hot.
+    change, who, given : Out(ports), Out(ports), Out(1)
+        A lock is granted: its output, one-hot, the input that gets it, one-hot, and that it is granted.
     unlock, give_back : Out(1), Out(ports)
         A lock is given back; its output, one-hot, a cycle later.
     neighbour, neighbour_id, neighbour_kind : Out(index), In(8), In(8)
@@ -95,8 +95,9 @@ class ResponseUnit(HubPart):
     Timing
     ------
     The response to an order of cycle t comes in cycle t + 5. The response to a supervisor command comes in the cycle
-    after ``finished``. ``change`` and ``who`` belong to t + 1; ``unlock``, ``forget``, ``release`` and ``command`` to
-    t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up in t + 1.
+    after ``finished``. ``change``, ``who`` and ``given`` belong to t + 1; ``unlock``, ``forget``, ``release`` and
+    ``command`` to t + 2; ``give_back`` and ``decision`` to t + 3; all other effects to t + 5. The tables are looked up
+    in t + 1.
     """
 
     def __init__(self, ports, commands=COMMANDS):
@@ -120,6 +121,7 @@ class ResponseUnit(HubPart):
             "level": In(LEVEL_BITS).array(ports),
             "change": Out(ports),
             "who": Out(ports),
+            "given": Out(1),
             "unlock": Out(1),
             "give_back": Out(ports),
             "neighbour": Out(bits),
@@ -175,7 +177,11 @@ class ResponseUnit(HubPart):
             s.early_place.eq(self.place),
             s.locks.eq(self.order.locks),
         ]
-        m.d.comb += [self.change.eq(Mux(s.locks, s.early_place, 0)), self.who.eq(Mux(s.locks, s.early_giver, 0))]
+        m.d.comb += [
+            self.change.eq(Mux(s.locks, s.early_place, 0)),
+            self.who.eq(Mux(s.locks, s.early_giver, 0)),
+            self.given.eq(s.locks),
+        ]
 
     def _take_command(self, m, s):
         """Cycle t + 1: takes the command over, and decodes the commands with an effect in t + 2."""

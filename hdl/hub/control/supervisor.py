@@ -95,8 +95,9 @@ class Supervisor(wiring.Component):
         Ports that are in use; ports in loop back; ports that may give supervisor commands.
     reset_queue, close_mine, closed : Out(ports)
         The queue of this port is to be emptied; the connections of this input end; the connection to this output ends.
-    release, lock, locker : Out(ports)
-        The locks of this input end; the lock on this output changes; the input that gets the lock, one-hot.
+    release, lock, locker, given : Out(ports), Out(ports), Out(ports), Out(1)
+        The locks of this input end; the lock on this output changes; the input that gets the lock, one-hot; whether
+        one gets it.
     enter, entered_input, opened : Out(ports), Out(index), Out(ports)
         A connection that is entered, like a connection of the controller, but ``enter`` comes a cycle earlier.
     ready_set, ready_clear, hello_ask : Out(ports)
@@ -155,6 +156,7 @@ class Supervisor(wiring.Component):
                 "release": Out(ports),
                 "lock": Out(ports),
                 "locker": Out(ports),
+                "given": Out(1),
                 "enter": Out(ports),
                 "entered_input": Out(bits),
                 "opened": Out(ports),
@@ -255,7 +257,7 @@ class Supervisor(wiring.Component):
     def _act_on_ports(self, m, s):
         """Step 2: what the command does to the port that it names. Pulses come in step 3. The masks of the locks stand
         in registers, since they change many bits at once."""
-        m.d.sync += [pulse.eq(0) for pulse in (*s.pulses.values(), self.lock, self.locker)]
+        m.d.sync += [pulse.eq(0) for pulse in (*s.pulses.values(), self.lock, self.locker, self.given)]
         with m.If(s.acts):
             with m.If(s.is_(Op.DISABLE_REPLY)):
                 self._switch(m, s, self.enabled, 0)
@@ -275,7 +277,11 @@ class Supervisor(wiring.Component):
                     self._does(m, s, "closed")
                 m.d.sync += s.connects.eq(s.force & ~s.mine)
             with m.If(s.is_(Op.FORCE_LOCK_REPLY)):
-                m.d.sync += [self.lock.eq(s.place), self.locker.eq(Mux(s.force, s.giver, 0))]
+                m.d.sync += [
+                    self.lock.eq(s.place),
+                    self.locker.eq(Mux(s.force, s.giver, 0)),
+                    self.given.eq(s.force),
+                ]
             with m.If(s.is_(Op.FORCE_READY_REPLY)):
                 m.d.sync += [s.pulses["ready_set"].eq(s.force), s.pulses["ready_clear"].eq(~s.force)]
             with m.If(s.is_(Op.ALLOW_SUPERVISOR_REPLY)):

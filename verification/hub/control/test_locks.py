@@ -48,9 +48,11 @@ def stimulus(changes, releases):
 
     def choose(model):
         change = random.random() < changes
+        given = change and random.random() < 0.7
         return {
             "change": change << random.randrange(model.ports),
-            "who": (change and random.random() < 0.7) << random.randrange(model.ports),
+            "who": given << random.randrange(model.ports),
+            "given": given,
             "release": sum((random.random() < releases) << i for i in range(model.ports)),
             "give_back": sum((random.random() < releases) << o for o in range(model.ports)),
         }
@@ -63,7 +65,7 @@ async def keeps_all_locks_and_no_other(dut):
     """H9, docs/hub.md, Locks: an output has one lock, an input any number; what is given back is gone at once for
     its holder, and what is given back by its output for all."""
     model = Model(SIZES[inside()])
-    lockstep = Lockstep(dut, ["change", "who", "give_back", "release"])
+    lockstep = Lockstep(dut, ["change", "who", "given", "give_back", "release"])
     await lockstep.start()
     for changes, releases in ((0.9, 0.01), (0.5, 0.2), (1, 0), (0.8, 0.5), (0.05, 0.05)):
         await lockstep.follow(model.step, in_each_cycle(stimulus(changes, releases), model, 400))
@@ -72,7 +74,7 @@ async def keeps_all_locks_and_no_other(dut):
     }
     assert any(ended for _, _, ended, _ in model.seen), "no lock changed in the cycle after its release"
     assert model.given_back == {(False, False), (True, False), (False, True)}
-    everybody = {"change": 0, "who": 0, "give_back": 0, "release": (1 << model.ports) - 1}
+    everybody = {"change": 0, "who": 0, "given": 0, "give_back": 0, "release": (1 << model.ports) - 1}
     for inputs in (everybody, dict.fromkeys(everybody, 0), dict.fromkeys(everybody, 0)):
         await lockstep.step(inputs, model.step(inputs))
     assert lockstep.pin("locked") == 0
@@ -81,7 +83,7 @@ async def keeps_all_locks_and_no_other(dut):
 @cocotb.test(timeout_time=10, timeout_unit="ms")
 async def a_reset_of_one_cycle_ends_all_locks(dut):
     """docs/hub.md, "Reset hub": whoever holds them, and whatever changes just then."""
-    lockstep = Lockstep(dut, ["change", "who", "give_back", "release"])
+    lockstep = Lockstep(dut, ["change", "who", "given", "give_back", "release"])
     await lockstep.start()
     for releases in (0.01, 0.3) * 10:
         model = Model(SIZES[inside()])

@@ -159,7 +159,12 @@ def expectations(ports, tables, order, neighbour):
     op, place, giver = order["op"], 1 << order["param"] % (1 << bits_of(ports)), 1 << order["port"]
     unlocks = tables.unlocks(order)
     shown = {
-        1: {"busy": 1, "change": place if order["locks"] else 0, "who": giver if order["locks"] else 0},
+        1: {
+            "busy": 1,
+            "change": place if order["locks"] else 0,
+            "who": giver if order["locks"] else 0,
+            "given": order["locks"],
+        },
         2: {
             "busy": 1,
             "unlock": unlocks,

@@ -28,6 +28,7 @@ PULSES = (
     "release",
     "lock",
     "locker",
+    "given",
     "ready_set",
     "ready_clear",
     "hello_ask",
@@ -124,7 +125,7 @@ class Model:
                         }
                     )
         elif op == Op.FORCE_LOCK_REPLY:
-            at |= {"lock": place, "locker": who if force else 0}
+            at |= {"lock": place, "locker": who if force else 0, "given": force}
             kind = Event.LOCKED if force else Event.UNLOCKED if locked >> port & 1 else kind
         elif op == Op.FORCE_READY_REPLY:
             at["ready_set" if force else "ready_clear"] = place
