@@ -71,15 +71,17 @@ class CrossbarPort(wiring.Signature):
         A symbol goes to all outputs that are connected to this input. There may be no such output.
     connected : In(1)
         There is such an output.
-    blocked : In(1)
-        One of these outputs has no space.
+    blocked, clear : In(1), In(1)
+        One of these outputs has no space; all have space. With the late crossbar these are two registers.
 
     Timing
     ------
-    ``move`` obeys ``blocked`` of the same cycle. ``beat`` means nothing without ``move``.
+    ``move`` obeys ``blocked`` and ``clear`` of the same cycle. ``beat`` means nothing without ``move``.
 
     This is no ``lib.stream``: a beat goes to all connected outputs or to none.
     """
 
     def __init__(self):
-        super().__init__({"beat": Out(CrossbarBeat), "move": Out(1), "connected": In(1), "blocked": In(1)})
+        super().__init__(
+            {"beat": Out(CrossbarBeat), "move": Out(1), "connected": In(1), "blocked": In(1), "clear": In(1)}
+        )

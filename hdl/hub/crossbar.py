@@ -38,9 +38,10 @@ class Crossbar(HubPart):
         Outputs that take a symbol; if ``late``, in the next cycle.
     enter, named : as in StatusTable
         Only if ``late``: the connection that is entered.
-    listened, blocked : Out(ports), Out(ports)
+    listened, blocked, clear : Out(ports), Out(ports), Out(ports)
         Inputs to which outputs listen; inputs one of whose outputs takes no symbol, among these if ``late`` an output
-        whose connection has ended in the cycle before.
+        whose connection has ended in the cycle before; inputs that are not ``blocked``, if ``late`` from other
+        registers.
     out, push : Out(CrossbarBeat).array(ports), Out(ports)
         For each output: the symbol of its input, 0 if it has none, and that the symbol comes in this cycle.
 
@@ -65,6 +66,7 @@ class Crossbar(HubPart):
             "named": In(ports).array(ports),
             "listened": Out(ports),
             "blocked": Out(ports),
+            "clear": Out(ports, init=-1),
             "out": Out(CrossbarBeat).array(ports),
             "push": Out(ports),
         }
@@ -84,7 +86,7 @@ class Crossbar(HubPart):
                 # what is entered: the output is looked up apart from it.
                 blocks |= self.enter[i] & (self.named[i] & ~self.space).any()
             m.d.comb += self.listened[i].eq(mask.any())
-            domain += self.blocked[i].eq(blocks)
+            domain += [self.blocked[i].eq(blocks), self.clear[i].eq(~blocks)]
         if not self.late:
             # An output that listens to no input is shown nothing: with the symbols of an input that it listened to once
             # it would change with each of them, which costs a simulator as much as an output that sends.

@@ -206,6 +206,7 @@ class Hub(HubPart):
             source.rx_kind.eq(register.kind),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
+            source.crossbar.clear.eq(crossbar.clear[n]),
             s.events[n][CounterId.OPENED].eq(central.opened[n]),
         ]
 

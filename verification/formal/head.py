@@ -51,7 +51,7 @@ class HeadProof(wiring.Component):
         ):
             m.d.comb += signal.eq(AnySeq(len(signal)))
         entry = head.entry
-        m.d.comb += head.valid.eq(AnySeq(1) & ~head.halt)
+        m.d.comb += [head.valid.eq(AnySeq(1) & ~head.halt), crossbar.clear.eq(~crossbar.blocked)]
 
         # Where in a command of the stream the next symbol stands, and whether it is a close all.
         place, closing_command = Signal(2), Signal()

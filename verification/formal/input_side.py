@@ -50,6 +50,7 @@ class InputSideProof(wiring.Component):
             port.hub_id.eq(AnyConst(8)),
             port.crossbar.connected.eq(AnySeq(1)),
             port.crossbar.blocked.eq(AnySeq(1)),
+            port.crossbar.clear.eq(~port.crossbar.blocked),
         ]
 
         came, left = Signal(5), Signal(5)  # symbols so far

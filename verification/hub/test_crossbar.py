@@ -43,6 +43,7 @@ async def takes_every_symbol_to_all_its_outputs(dut):
         told = {
             "listened": sum((masks[n] != 0) << n for n in ports),
             "blocked": before if late else blocked,
+            "clear": (before if late else blocked) ^ (1 << count) - 1,
             "push": sum((i is not None and moves[i]) << o for o, i in enumerate(owner)),
         }
         told |= {f"out__{o}": sends[i] for o, i in enumerate(owner) if i is not None and moves[i]}

@@ -188,9 +188,14 @@ class Head(HubPart):
 
     def _take(self, m, s):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
-        that are connected have space."""
+        that are connected have space.
+
+        The crossbar is told from a register of its own, so that this LUT can stand far from that for the port."""
+        offers = Signal()
         m.d.comb += [
-            s.leaves.eq(s.passes & self.valid & ~self.own & ~self.crossbar.blocked),
+            offers.eq(s.passes & self.valid & ~self.own),
+            self.crossbar.move.eq(offers & self.crossbar.clear),
+            s.leaves.eq(offers & ~self.crossbar.blocked),
             s.takes.eq(s.willing & self.valid & self.own),
             self.way.eq(s.way & ~self.halt),
             self.accept.eq(self.way & self.offer),
@@ -251,7 +256,6 @@ class Head(HubPart):
         in_run = Signal()  # the symbols before were dropped, and have been counted
         m.d.comb += [
             closes.eq(is_closing(self.entry)),
-            self.crossbar.move.eq(s.leaves),
             drops.eq(s.leaves & ~self.crossbar.connected & ~closes & ~s.last_but_one & ~s.last),
             self.crossbar.beat.symbol.eq(Cat(self.entry[:8], self.control_code)),
             self.crossbar.beat.closes.eq(s.last),
