@@ -195,7 +195,6 @@ class Hub(HubPart):
         give(m, source, local, "enabled", "reset_queue")
         give(m, source, s, "hub_id")
         give(m, source, s, "no_route", "reply_lost", of=n)
-        give(m, source, watchdog, "expired", of=n)
         give(m, watchdog, source, "moved", to=n)
         give(m, s, source, "held", "events", to=n)
         give(m, central, source, "errors", "level", "named", to=n)
@@ -204,6 +203,7 @@ class Hub(HubPart):
         m.d.comb += [
             source.rx_symbol.eq(register.symbol),
             source.rx_kind.eq(register.kind),
+            source.expired.eq(~watchdog.in_time[n]),
             source.crossbar.connected.eq(crossbar.listened[n]),
             source.crossbar.blocked.eq(crossbar.blocked[n]),
             source.crossbar.clear.eq(crossbar.clear[n]),

@@ -59,6 +59,7 @@ class WatchdogProof(wiring.Component):
             Assert(~expired | (still > time), "nothing expires that has not stood still for its time"),
             Assert(since <= 2 * time, "what stands still for twice its time expires"),
             Assert(dut.active == (before.any() | before_that)),
+            Assert(dut.in_time == ~dut.expired, "both registers tell the same"),
             Assert((probes.held == before) & (probes.moved == moved_before)),
         ]
 

@@ -32,8 +32,9 @@ class Watchdog(HubPart):
         ``log`` has been set anew in the cycle before: the time begins to run, and nothing expires.
     held, moved : In(ports)
         ``held``: inputs that hold something. ``moved``: inputs at which something moves in this cycle.
-    expired : Out(ports)
-        Inputs that have held something for too long while nothing moved.
+    expired, in_time : Out(ports), Out(ports)
+        Inputs that have held something for too long while nothing moved; all others, from registers of their own, which
+        can stand at the ports.
     active : Out(1)
         The watchdog is on, and something was held in one of the two cycles before this one.
 
@@ -65,6 +66,7 @@ class Watchdog(HubPart):
             "held": In(ports),
             "moved": In(ports),
             "expired": Out(ports),
+            "in_time": Out(ports, init=(1 << ports) - 1),
             "active": Out(1),
         }
 
@@ -95,9 +97,11 @@ class Watchdog(HubPart):
 
         still = Signal(self.ports, reset_less=True)  # held at the last tick, and nothing has moved since
         standing = held & ~moved
+        expires = Mux(tick & ~self.restart, standing & still, 0)
         m.d.sync += [
             still.eq(standing & (still | tick.replicate(self.ports))),
-            self.expired.eq(Mux(tick & ~self.restart, standing & still, 0)),
+            self.expired.eq(expires),
+            self.in_time.eq(~expires),
         ]
         with m.If(self.restart):
             m.d.sync += still.eq(0)

@@ -37,6 +37,7 @@ class Model:
         self.seen_before = tuple({n for n in range(self.ports) if inputs[name] >> n & 1} for name in ("held", "moved"))
         active = bool(held) and self.log > 0
         shown = {"active": (bool(held) or self.ran) and self.on, "expired": self.expired}
+        shown["in_time"] = self.expired ^ (1 << self.ports) - 1
         self.ran, self.on = bool(held), self.log > 0
         tick = active and not inputs["restart"] and self.running > 0 and self.running % (1 << self.log) == 0
         standing = held - moved
