@@ -76,8 +76,8 @@ class StatusTable(HubPart):
         entered = Signal(self.ports)
         entries = []
         for i, place in enumerate(self.named):
-            # An OR of LUTs with two outputs each. Synthesis alone makes a chain, which is latest with 16 ports: the head
-            # looks at a command that closes in the same cycle.
+            # An OR of LUTs with two outputs each. Synthesis alone makes a chain, which is latest with 16 ports, since
+            # the head looks in the same cycle at a command that closes.
             pairs = [Signal(name=f"mine_{i}_{o}", attrs={"keep": 1}) for o in ports[::2]]
             m.d.comb += [
                 *(pair.eq((self.targets[i] & place)[2 * n : 2 * n + 2].any()) for n, pair in enumerate(pairs)),
