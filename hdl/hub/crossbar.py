@@ -79,15 +79,14 @@ class Crossbar(HubPart):
         masks = [Signal(self.ports, name=f"mask_{i}") for i in ports]
         m.d.comb += [mask.eq(self.targets[i] & ~(1 << i)) for i, mask in enumerate(masks)]
         domain = m.d.sync if self.late else m.d.comb
-        blocked = Signal(self.ports)
-        domain += [self.blocked.eq(blocked), self.clear.eq(~blocked)]
         for i, mask in enumerate(masks):
             blocks = (mask & ~self.space).any()
             if self.late:
                 # A connection that has just ended may still block: whether it ends is known late in the cycle. So is
                 # what is entered: the output is looked up apart from it.
                 blocks |= self.enter[i] & (self.named[i] & ~self.space).any()
-            m.d.comb += [self.listened[i].eq(mask.any()), blocked[i].eq(blocks)]
+            m.d.comb += self.listened[i].eq(mask.any())
+            domain += [self.blocked[i].eq(blocks), self.clear[i].eq(~blocks)]
         if not self.late:
             # An output that listens to no input is shown nothing: with the symbols of an input that it listened to once
             # it would change with each of them, which costs a simulator as much as an output that sends.

@@ -97,8 +97,7 @@ class Watchdog(HubPart):
 
         still = Signal(self.ports, reset_less=True)  # held at the last tick, and nothing has moved since
         standing = held & ~moved
-        expires = Signal(self.ports)
-        m.d.comb += expires.eq(Mux(tick & ~self.restart, standing & still, 0))
+        expires = Mux(tick & ~self.restart, standing & still, 0)
         m.d.sync += [
             still.eq(standing & (still | tick.replicate(self.ports))),
             self.expired.eq(expires),
