@@ -66,7 +66,7 @@ class Crossbar(HubPart):
             "named": In(ports).array(ports),
             "listened": Out(ports),
             "blocked": Out(ports),
-            "clear": Out(ports, init=-1),
+            "clear": Out(ports, init=(1 << ports) - 1),
             "out": Out(CrossbarBeat).array(ports),
             "push": Out(ports),
         }

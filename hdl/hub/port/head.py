@@ -190,7 +190,8 @@ class Head(HubPart):
         """What leaves the queue in this cycle: a symbol, or a part of a command. A symbol leaves only if all outputs
         that are connected have space.
 
-        The crossbar is told from a register of its own, so that this LUT can stand far from that for the port."""
+        The crossbar is told from a register of its own, so that the LUT that tells it can stand far from the one that
+        tells the rest of the port. With 16 ports this costs 45 LUTs and 16 flip-flops."""
         offers = Signal()
         m.d.comb += [
             offers.eq(s.passes & self.valid & ~self.own),
