@@ -50,10 +50,10 @@ boards: .venv/installed
 	$(BIN)/pip install $(PIP_FLAGS) -c constraints.txt --no-build-isolation -e '.[fpga]'
 	$(BIN)/python -m nectar.boards.results $(CLUSTER) docs/boards-results.md
 
-# The book, from docs/ (docs/howto/book.md). Whatever Sphinx warns of is an error.
+# The book, from docs/ (docs/howto/book.md). Whatever Sphinx warns of is an error, which the next attempt tells again.
 docs: .venv/documented
 	@$(BIN)/python -m nectar.verification.pictures
-	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	@$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs || { rm -rf build/doctrees; exit 1; }
 	@echo "build/docs/index.html: the book"
 
 # What the command nectar needs; what the tests and the book need besides.

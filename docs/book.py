@@ -15,8 +15,8 @@ REFERENCE = "reference"
 REFERENCE_SECTION = "Reference"
 #: Folders of the source whose modules are for users.
 PUBLIC = ("hdl", "sim", "software", "verification/harness")
-#: Modules whose names are all described in other modules, too.
-REPEATED = {"nectar.software.mpi.MPI"}
+#: Modules whose names are all described in other modules, too, and modules that bear the name of a function.
+REPEATED = {"nectar.software.mpi.MPI", "nectar.sim.machines.machine", "nectar.verification.harness.ports"}
 _SECTION = re.compile(r"^## (.*)$", re.M)
 _ITEM = re.compile(r"^- \[[^]]*\]\(([^)]+)\.md\)", re.M)
 

@@ -131,7 +131,10 @@ class _Worker:
 def _begin(leash):
     """Begins a worker's process, which ends with its session when the other end of ``leash`` is closed."""
     os.setsid()
+    # A Ctrl-C that came before was meant for the session that this process has left: what is ignored waits no longer.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, handler)
 
     def held():
         with contextlib.suppress(EOFError, OSError):

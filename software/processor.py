@@ -11,10 +11,10 @@ __all__ = ["Processor"]
 
 
 class Processor:
-    """Base of the CABs of Nectar and of the nodes of other machines.
+    """Base of the CABs of Nectar and of the nodes of other machines, which set the members.
 
-    Members, all of them set by the subclass
-    ----------------------------------------
+    Members
+    -------
     name : str
     id : int
         Its number on the network.

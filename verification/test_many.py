@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -49,6 +50,25 @@ def test_who_stops_early_ends_the_processes_with_what_they_have_started(tmp_path
     while _runs(int(note.read_text())):
         assert time.monotonic() < begun + 30
         time.sleep(0.02)
+
+
+def test_ctrl_c_while_a_process_starts_does_not_reach_it():
+    """It waits, since it is blocked, until the process has left the session of the terminal."""
+    code = """if True:
+        import multiprocessing, os, signal
+        from nectar.many import _begin
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+        held, leash = multiprocessing.Pipe()
+        _begin(leash)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            print("the next one reaches it")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("the next one reaches it\n", "")
 
 
 def _runs(process):

@@ -18,7 +18,7 @@ import traceback
 import warnings
 
 from .. import __version__
-from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, UsageError, chain, explain
+from .errors import DONE, UNREAD, WRONG, Interrupted, Unfinished, Unread, UsageError, chain, explain
 
 __all__ = ["SUBCOMMANDS", "main", "parse"]
 
@@ -136,7 +136,9 @@ def _execute(arguments):
         options = parse(arguments)
         return options.module.execute(options)
     except (Exception, KeyboardInterrupt) as error:
-        if _unread() and any(isinstance(each, BrokenPipeError) for each in chain(error)):
+        # A program may have pipes of its own: theirs are errors.
+        unread = BrokenPipeError if _unread() else Unread
+        if any(isinstance(each, unread) for each in chain(error)):
             raise BrokenPipeError from error
         _forget_what_was_begun()
         if options is not None and options.debug:

@@ -10,6 +10,7 @@ __all__ = [
     "UNREAD",
     "UsageError",
     "Unfinished",
+    "Unread",
     "Interrupted",
     "chain",
     "explain",
@@ -38,6 +39,10 @@ class UsageError(Exception):
     def more(self, text):
         """The same with ``text`` behind its message."""
         return type(self)(f"{self}{text}")
+
+
+class Unread(BrokenPipeError):
+    """Whoever read an output of the command has gone."""
 
 
 class Unfinished(UsageError):

@@ -5,7 +5,7 @@ import os
 import sys
 
 from .. import __version__
-from .errors import UsageError
+from .errors import Unread, UsageError
 from .results import check_target
 
 __all__ = ["VALUES", "PacketRecord", "check_packets", "fibers_of"]
@@ -100,7 +100,7 @@ class PacketRecord:
 
 
 class _Output:
-    """A file whose errors are those of a recording. That nobody reads any more is none: BrokenPipeError."""
+    """A file whose errors are those of a recording. That nobody reads any more is none: Unread."""
 
     def __init__(self, file, path):
         self._file, self._path = file, path
@@ -108,21 +108,19 @@ class _Output:
     def write(self, data):
         try:
             self._file.write(data)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             raise _refused(self._path, error) from error
 
     def flush(self):
         try:
             self._file.flush()
-        except BrokenPipeError:
-            raise
         except OSError as error:
             raise _refused(self._path, error) from error
 
 
 def _refused(path, error):
+    if isinstance(error, BrokenPipeError):
+        return Unread()
     from ..sim.recorder import RecordingError
 
     told = RecordingError(f"{path} cannot be written: {error.strerror or error}")

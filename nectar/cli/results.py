@@ -66,7 +66,8 @@ def check_target(option, path):
     elif not folder.is_dir():
         reason = f"there is no directory {folder}"
     elif not os.access(target if target.exists() else folder, os.W_OK):
-        reason = "permission denied"
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        reason = "the file system is read-only" if read_only else "permission denied"
     elif target.exists() or (reason := _refusal(folder)) is None:
         return
     raise UsageError(f"{option} {path} cannot be written: {reason}")

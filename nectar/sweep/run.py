@@ -86,9 +86,13 @@ def _row(begun, results, error):
 
 
 def _error(done):
-    """The line of error of a process that has ended."""
+    """The error of a process that has ended, in one line: its last line of error, with the list below it if there is
+    one."""
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    ours = [line.removeprefix("nectar: ") for line in lines if line.startswith("nectar: ")]
+    ours = [number for number, line in enumerate(lines) if line.startswith("nectar: ")]
     if done.returncode < 0:
         return f"ended by {signal.Signals(-done.returncode).name}"
-    return (ours or lines or [f"ended with exit code {done.returncode}"])[-1]
+    if not ours:
+        return (lines or [f"ended with exit code {done.returncode}"])[-1]
+    first, *listed = lines[ours[-1] :]
+    return " ".join([first.removeprefix("nectar: "), "; ".join(map(str.strip, listed))]).strip()

@@ -153,6 +153,20 @@ def test_tshark_shows_packets_while_the_program_runs(captured):
     assert run.returncode == 0 and shown.stdout.decode().splitlines()[3:] and b"close all any HUB" in shown.stdout
 
 
+def test_a_reader_of_packets_that_goes_away_ends_the_program_quietly(captured):
+    """docs/tutorial/first-program.md, "When something goes wrong"."""
+    endless = '    while True:\n        await cab.datagram.send(("CAB2", 1), bytes(900))\n'
+    captured.program(
+        f"TOPOLOGY = 'hub:2'\nasync def send(cab):\n{endless}\n"
+        "async def main(system, arguments):\n    system.spawn('CAB1', send)\n    await system.run()\n",
+        "endless.py",
+    )
+    with captured.start("run", "endless.py", "--boards", "fast", "--max-time", "2s", "--pcap", "-") as run:
+        assert run.stdout.buffer.read(10)
+        run.stdout.close()
+        assert (run.stderr.read(), run.wait()) == ("", 141)
+
+
 def test_recording_packets_changes_nothing(captured):
     """The same simulated time with and without."""
     for words in ([], ["--pcap", "again.pcapng"]):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -402,6 +403,13 @@ def test_missing_write_permission_is_told_before_anything_runs(tmp_path, monkeyp
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(results.UsageError, match="--json .*out cannot be written: permission denied"):
         results.check_target("--json", target)
+
+
+def test_a_read_only_file_system_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(results.UsageError, match="--json .*out cannot be written: the file system is read-only"):
+        results.check_target("--json", tmp_path / "out")
 
 
 def test_no_compiler_and_no_simulator_in_the_cache(nectar):

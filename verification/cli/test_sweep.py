@@ -25,7 +25,7 @@ TOPOLOGY = "hub:2"
 async def send(cab, size):
     await cab.datagram.send(("CAB2", 1), bytes(size))
 
-async def receive(cab):
+async def receive(cab, size):
     (await cab.mailbox(1).receive()).free()
     return await cab.now_us()
 
@@ -34,7 +34,7 @@ async def main(system, arguments):
     parser.add_argument("--size", type=int, default=8)
     size = parser.parse_args(arguments).size
     system.spawn("CAB1", send, size)
-    received = system.spawn("CAB2", receive)
+    received = system.spawn("CAB2", receive, size)
     await system.run()
     system.report("latency", received.result, "us")
     system.report("size", size, "bytes")
@@ -176,6 +176,15 @@ def test_a_sweep_over_the_kinds_of_boards_finds_both_simulators_built_and_the_sa
     assert done.returncode == 0 and "no plots: no name was swept over several numbers" in done.stdout
     rtl, fast = (float(row["latency"]) for row in _table(tmp_path))
     assert rtl == fast
+
+
+def test_a_run_that_waits_for_ever_tells_who_waits_for_what(here, tmp_path):
+    program = here.program(SEND.replace('spawn("CAB1", send, size)', 'spawn("CAB1", receive, size)'))
+    assert here("sweep", program, *FAST, "--set", "size=8", "-o", "results").returncode == 1
+    (row,) = _table(tmp_path)
+    assert re.fullmatch(
+        r"nothing can happen any more at [\d.]+ us, where task .*CAB1.*; task .*CAB2.*", row["error"]
+    ), row
 
 
 def test_ctrl_c_keeps_what_has_ended_and_the_same_command_goes_on(nectar, tmp_path):
