@@ -109,7 +109,11 @@ def pip(folder, telling, arguments, wheel=None):
             telling.detail = line.split(" (from")[0][:60]
     if process.wait():
         errors = [line for line in said if line.startswith("ERROR")] or said
-        refuse("pip could not install the Python packages: %s" % (errors or ["it said nothing"])[-1])
+        why = (errors or ["it said nothing"])[-1]
+        # What pip says if it gets no answer: without attempts of its own it speaks of versions alone.
+        if "ResolutionImpossible" in why or any("connection broken" in line for line in said):
+            why = "the package index does not answer, or lacks a version of constraints.txt (%s)" % why
+        refuse("pip could not install the Python packages: %s" % why)
 
 
 def install(folder, extras):

@@ -98,6 +98,14 @@ def test_what_pip_does_is_told_while_it_runs_and_its_failure_in_a_line(tmp_path,
     assert more[1:] == (["nectar: pip could not install the Python packages: ERROR: no network"] if fail else [])
 
 
+def test_a_package_index_that_does_not_answer_is_told(tmp_path):
+    done = start("", str(tmp_path / "environment"), PIP_INDEX_URL="http://127.0.0.1:9/", PIP_RETRIES="0")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
+        "nectar: pip could not install the Python packages: the package index does not answer, or lacks a version of "
+    )
+
+
 def test_make_demo_waits_for_no_package_of_the_tests():
     done = subprocess.run(
         ["make", "--dry-run", "--always-make", "demo"], cwd=ROOT, capture_output=True, text=True, check=True

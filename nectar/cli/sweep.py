@@ -44,7 +44,13 @@ def configure(parser):
 
 def parse(parser, arguments):
     """What stands behind ``--`` is the program's."""
+    from ..sweep.grid import OPTIONS
+
     at = arguments.index("--") if "--" in arguments else len(arguments)
+    for word in arguments[:at]:
+        name, _, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") and name in OPTIONS:
+            raise UsageError(f"--{name} is an option of the runs: write --set {name}={value or 'VALUE'}")
     options = parser.parse_args(arguments[:at])
     options.arguments = tuple(arguments[at + 1 :])
     return options

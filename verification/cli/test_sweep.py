@@ -244,6 +244,8 @@ def test_ctrl_c_tells_of_a_run_that_is_being_written(here, tmp_path, monkeypatch
         (["--set", "size="], "--set size=: a value is missing"),
         (["--set", 'size="1'], "a quote is open"),
         (["--set", "size=1,1"], "--set size=1,1: size has the value 1 twice"),
+        (["--boards", "fast"], "--boards is an option of the runs: write --set boards=VALUE"),
+        (["--seed=3"], "--seed is an option of the runs: write --set seed=3"),
         (["--repeat", "0"], "--repeat 0: give a number, 1 or more"),
         (["--workers", "x"], "--workers x: give a number, 1 or more"),
         (["--table", "results"], "--table FOLDER stands alone"),
