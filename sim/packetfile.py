@@ -165,10 +165,13 @@ def choose(fibers, names):
             )
         }
         if not found:
-            ends = sorted({_board(fiber.sender) for fiber in fibers})
+            boards = sorted({_board(fiber.sender) for fiber in fibers})
+            first = fibers[0]
+            # A port, rather than a board that has only one.
+            end = max(first.sender, first.receiver, key=lambda end: "." in end)
             raise ValueError(
-                f"there is no fiber {name!r}; write a board ({', '.join(ends[:4])}{', …' * (len(ends) > 4)}), an end "
-                f"({fibers[0].sender}), or one direction ({fibers[0].sender}>{fibers[0].receiver})"
+                f"there is no fiber {name!r}; write a board ({', '.join(boards[:4])}{', …' * (len(boards) > 4)}), an "
+                f"end ({end}), or one direction ({first.sender}>{first.receiver})"
             )
         chosen |= found
     return chosen

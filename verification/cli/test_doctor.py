@@ -123,10 +123,13 @@ def test_a_path_that_programs_stumble_over(look, monkeypatch, tmp_path, name, wo
 
 def test_a_package_that_is_missing(look, monkeypatch):
     def version(name):
-        if name in ("pylibfst", "pyosys"):
+        if name in ("pylibfst", "pyosys", "matplotlib"):
             raise doctor.importlib.metadata.PackageNotFoundError(name)
         return "1.0"
 
     monkeypatch.setattr(doctor.importlib.metadata, "version", version)
     status, found, _ = look()
     assert status == 1 and "install pylibfst: " in found["packages"][2] and "[fpga]" in found["fpga"][2]
+    state, line, advice = found["report"]
+    assert state == "without" and line.endswith("not there") and "the plots of 'nectar sweep'; it comes with" in advice
+    assert found["trace"][0] == "ok" and "perfetto 1.0" in found["trace"][1] and found["cluster"][0] == "ok"
