@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
 import nectar as package
-from nectar.cli import SUBCOMMANDS, commands, main
+from nectar.cli import SUBCOMMANDS, commands, main, results
 
 
 def test_version_is_that_of_the_package(nectar):
@@ -106,6 +107,23 @@ def test_a_json_file_that_cannot_be_written_is_told(nectar, name, path, reason):
     assert reason in nectar.refused(name, "--json", nectar.folder / path)
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_missing_write_permission_is_told_before_anything_runs(tmp_path, monkeypatch, exists):
+    target = tmp_path / "out"
+    if exists:
+        target.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(results.UsageError, match="--json .*out cannot be written: permission denied"):
+        results.check_target("--json", target)
+
+
+def test_a_read_only_file_system_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(results.UsageError, match="--json .*out cannot be written: the file system is read-only"):
+        results.check_target("--json", tmp_path / "out")
+
+
 def test_a_json_file_is_written_whole_or_not_at_all(nectar):
     (nectar.folder / "map.json").write_text("old")
     done = nectar("map", "--json", "map.json")
@@ -121,8 +139,6 @@ def test_json_may_go_to_a_pipe(nectar):
 
 
 def test_a_failing_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
-    from nectar.cli import results
-
     (tmp_path / "old.json").write_text("old")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(results.UsageError, match="old.json cannot be written: No space left"):

@@ -2,11 +2,9 @@
 
 import os
 import re
-from types import SimpleNamespace
 
 import pytest
 
-from nectar.cli import results
 from nectar.verification.cli.caches import verilog_of
 
 MAIN = "TOPOLOGY = 'hub:2'\nasync def main(system, arguments):\n    "
@@ -393,23 +391,6 @@ def test_waveforms_go_where_a_link_leads_and_into_no_pipe(nectar, simulator):
         "program.py",
         "there.vcd",
     ]
-
-
-@pytest.mark.parametrize("exists", [True, False])
-def test_missing_write_permission_is_told_before_anything_runs(tmp_path, monkeypatch, exists):
-    target = tmp_path / "out"
-    if exists:
-        target.touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(results.UsageError, match="--json .*out cannot be written: permission denied"):
-        results.check_target("--json", target)
-
-
-def test_a_read_only_file_system_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
-    with pytest.raises(results.UsageError, match="--json .*out cannot be written: the file system is read-only"):
-        results.check_target("--json", tmp_path / "out")
 
 
 def test_no_compiler_and_no_simulator_in_the_cache(nectar):
